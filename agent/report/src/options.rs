@@ -237,7 +237,10 @@ pub static KEYS: [Key; 31] = [
         "events",
         "default",
         "WHAT",
-        &["record JVM events: off, default, all, or kinds joined by + (see `vouch events`)"],
+        &[
+            "record JVM events: off, all, or some of default, gc, monitor, wait, park,",
+            "lock, alloc, exception, class, jit, deopt, joined by + (see `vouch events`)",
+        ],
     ),
     with_default(
         "vthreads",

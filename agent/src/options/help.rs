@@ -24,7 +24,6 @@ pub fn text() -> String {
 
 const HELP_BEGINNING: &str = "\
 Vouch, a sampling profiler for the JVM.  java -agentpath:…/libvouch.so=key=value,key=value…
-
 ";
 
 const HELP_END: &str = "
