@@ -3,7 +3,7 @@
  * on top is, and the report must say so.
  *
  * @test
- * @key attach lts
+ * @key attach newest lts
  * @summary after an attach DebugNonSafepoints decides whether old code is proven or has its reason
  * @library /lib
  * @build dev.vouch.test.*

@@ -31,7 +31,7 @@ public class NativeFrames {
 
     public static void main(String[] args) {
         Run run = Vm.with("interval=1ms,native=on").collector("-XX:+UseParallelGC")
-            .flags("-Xmx128m", "-Xmn16m", "-XX:ParallelGCThreads=2", "-Xcomp", "-XX:-TieredCompilation")
+            .flags("-Xmx128m", "-Xmn16m", "-XX:ParallelGCThreads=2", "-XX:-TieredCompilation", "-XX:CompileThreshold=200")
             .run(Program.class);
         Skip.ifEngineRefused(run);
         run.ok();
@@ -101,7 +101,7 @@ public class NativeFrames {
             burner.start();
             deflater.join();
             burner.join();
-            FixedWork fixedWork = new FixedWork(1_000, 1);
+            FixedWork fixedWork = new FixedWork(250, 1);
             for (int at = 0; at % 1_000 != 0 || fixedWork.isOn(); at++) {
                 // Surviving objects give the collector work.
                 KEPT[at % KEPT.length] = new Object[] {new long[20], at};
