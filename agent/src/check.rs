@@ -87,7 +87,7 @@ fn kernel_frames(engine: Engine) -> String {
         };
     }
     if KernelSymbols::read().is_empty() {
-        return "native=on has frames of the kernel without names: for these set kernel.kptr_restrict to 0"
+        return "native=on has frames of the kernel without names: for these set kernel.kptr_restrict to 0 and kernel.perf_event_paranoid to 1"
             .to_owned();
     }
     "native=on also shows the functions of the kernel".to_owned()

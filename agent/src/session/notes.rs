@@ -246,13 +246,13 @@ fn missing_kernel_frames(session: &Session) -> Option<String> {
     }
     if session.recorder.native.hides_kernel_names() {
         return Some(
-            "frames of the kernel have no names: set kernel.kptr_restrict to 0, or run as root".to_owned(),
+            "frames of the kernel have no names: set kernel.kptr_restrict to 0 and kernel.perf_event_paranoid to 1, or grant CAP_SYSLOG".to_owned(),
         );
     }
     let threads = perf::without_ring();
     (threads > 0).then(|| {
         format!(
-            "{threads} threads have no frames of the kernel: raise kernel.perf_event_mlock_kb, or `ulimit -l`"
+            "{threads} perf events had no frames of the kernel since the JVM's start: raise kernel.perf_event_mlock_kb, or `ulimit -l`"
         )
     })
 }

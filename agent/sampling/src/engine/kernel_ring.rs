@@ -9,7 +9,7 @@ use std::ptr::{NonNull, null_mut};
 use parking_lot::Mutex;
 use vouch_signal::sampler::GATE;
 
-/// Rings of events that are closed. Their slots have them no more.
+/// Rings of events that are closed. No slot refers to them any more.
 static RETIRED: Mutex<Vec<Mapping>> = Mutex::new(Vec::new());
 
 /// The ring of an open event. A dropped one is unmapped when no handler reads it.

@@ -75,15 +75,21 @@ impl Event {
     /// until the handler sets another one.
     pub fn open(tid: u32, period: Duration, kernel: Kernel) -> io::Result<Self> {
         let mut event = match Self::silent(tid, period, kernel) {
-            // Without the memory for call chains the time is still sampled.
-            Err(error) if kernel == Kernel::Frames && error.raw_os_error() == Some(libc::ENOMEM) => {
+            // Old kernels have no such rings, and memory for call chains may be missing. The time
+            // is still sampled then.
+            Err(error)
+                if kernel == Kernel::Frames
+                    && !matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) =>
+            {
                 Self::silent(tid, period, Kernel::Time)?
             }
             event => event?,
         };
         event.signal(tid)?;
-        if event.kernel == Kernel::Frames {
-            event.ring = KernelRing::map(event.descriptor());
+        if kernel == Kernel::Frames {
+            if event.kernel == Kernel::Frames {
+                event.ring = KernelRing::map(event.descriptor());
+            }
             WITHOUT_RING.fetch_add(u64::from(event.ring.is_none()), Ordering::Relaxed);
         }
         Ok(event)
