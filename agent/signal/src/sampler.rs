@@ -116,6 +116,23 @@ impl Counters {
         self.dropped_weight.fetch_add(u64::from(weight), Ordering::Relaxed);
     }
 
+    /// Begins all counts anew except those of faults: walking stops after too many faults of a
+    /// recording. The sampler must be paused.
+    pub fn begin_period(&self) {
+        for count in [
+            &self.signals,
+            &self.weight,
+            &self.dropped,
+            &self.dropped_weight,
+            &self.skipped_resting,
+            &self.skipped_no_lane,
+            &self.kernel_stacks,
+            &self.kernel_stacks_apart,
+        ] {
+            count.store(0, Ordering::Relaxed);
+        }
+    }
+
     /// Counts samples that were due without a signal.
     pub fn count_unsignalled(&self, samples: u64, weight: u64) {
         self.signals.fetch_add(samples, Ordering::Relaxed);

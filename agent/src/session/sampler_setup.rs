@@ -135,33 +135,9 @@ impl SamplerSetup {
         unsafe { self.event_lanes.as_static() }
     }
 
-    /// Counts samples and losses anew, for a period. The sampler must be paused. Counts of faults
-    /// stay, because walking stops after too many.
+    /// Counts samples and losses anew, for a period. The sampler must be paused.
     pub fn begin_period(&self) {
-        let Counters {
-            signals,
-            weight,
-            dropped,
-            dropped_weight,
-            skipped_resting,
-            skipped_no_lane,
-            kernel_stacks,
-            kernel_stacks_apart,
-            jvm_faults: _,
-            own_faults: _,
-        } = self.counters();
-        for count in [
-            signals,
-            weight,
-            dropped,
-            dropped_weight,
-            skipped_resting,
-            skipped_no_lane,
-            kernel_stacks,
-            kernel_stacks_apart,
-        ] {
-            count.store(0, Ordering::Relaxed);
-        }
+        self.counters().begin_period();
         if let Some(recovery) = self.recovery() {
             recovery.tried.iter().for_each(|count| count.store(0, Ordering::Relaxed));
         }
