@@ -78,17 +78,14 @@ pub fn lines(
 
 /// Says whether native stacks go on into the kernel, or what to set for that.
 fn kernel_frames(engine: Engine) -> String {
-    if engine.with_kernel_frames().is_none() {
-        return match engine {
-            Engine::Perf { .. } => {
-                "native=on has no frames of the kernel: for these set kernel.perf_event_paranoid to 1, or grant CAP_PERFMON".to_owned()
-            }
-            _ => format!("native=on has no frames of the kernel: engine={} has none", engine.name()),
-        };
+    if let Some(why) = native::no_kernel_frames(engine) {
+        return format!("native=on has no frames of the kernel: {why}");
     }
     if KernelSymbols::read().is_empty() {
-        return "native=on has frames of the kernel without names: for these set kernel.kptr_restrict to 0 and kernel.perf_event_paranoid to 1"
-            .to_owned();
+        return format!(
+            "native=on has frames of the kernel without names: {}",
+            native::TO_NAME_KERNEL_FRAMES
+        );
     }
     "native=on also shows the functions of the kernel".to_owned()
 }

@@ -10,6 +10,7 @@ use vouch_collect::record::native::NativeFrames;
 use vouch_hotspot::jvm_layouts::JvmLayouts;
 use vouch_report::NativeReport;
 use vouch_sampling::clock;
+use vouch_sampling::engine::Engine;
 use vouch_sampling::threads::hook;
 use vouch_signal::sampler::GATE;
 use vouch_unwind::code_cache::CodeCache;
@@ -31,6 +32,19 @@ pub fn code_cache(layouts: &JvmLayouts) -> Result<CodeCache, &'static str> {
         return Err("walks are not guarded");
     }
     layouts.code.as_ref().and_then(|code| code.code_cache).ok_or("the JVM's code cache is not found")
+}
+
+/// What to set so that frames of the kernel have names.
+pub const TO_NAME_KERNEL_FRAMES: &str =
+    "set kernel.kptr_restrict to 0 and kernel.perf_event_paranoid to 1, or grant CAP_SYSLOG";
+
+/// Returns why samples of this engine cannot have frames of the kernel. `None` if they can.
+pub fn no_kernel_frames(engine: Engine) -> Option<String> {
+    match engine {
+        _ if engine.with_kernel_frames().is_some() => None,
+        Engine::Perf { .. } => Some("set kernel.perf_event_paranoid to 1, or grant CAP_PERFMON".to_owned()),
+        _ => Some(format!("engine={} has none", engine.name())),
+    }
 }
 
 /// The walker of all recordings, because a handler may hold it at any time.

@@ -94,12 +94,6 @@ impl Engine {
         }
     }
 
-    /// Returns true if samples have the kernel's frames.
-    #[must_use]
-    pub fn has_kernel_frames(self) -> bool {
-        matches!(self, Self::Perf { kernel: perf::Kernel::Frames })
-    }
-
     /// Returns true if threads rest after a slow walk under this engine, so that walks do not hold
     /// the program up.
     pub fn rests(self) -> bool {

@@ -22,6 +22,7 @@ use crate::contexts::otel_thread_context;
 use crate::events;
 use crate::guard;
 use crate::lab_hooks::WalkerWrapper;
+use crate::native;
 use crate::options::choices::KernelWish;
 use crate::say;
 use crate::virtual_threads;
@@ -234,20 +235,11 @@ fn missing_kernel_frames(session: &Session) -> Option<String> {
     if session.plan.options.kernel != KernelWish::On {
         return None;
     }
-    let engine = session.plan.choice.engine;
-    if !engine.has_kernel_frames() {
-        return Some(match engine {
-            Engine::Perf { .. } => {
-                "kernel=on showed no frames of the kernel: set kernel.perf_event_paranoid to 1, or grant CAP_PERFMON"
-                    .to_owned()
-            }
-            _ => format!("kernel=on showed no frames of the kernel: engine={} has none", engine.name()),
-        });
+    if let Some(why) = native::no_kernel_frames(session.plan.choice.engine) {
+        return Some(format!("kernel=on showed no frames of the kernel: {why}"));
     }
     if session.recorder.native.hides_kernel_names() {
-        return Some(
-            "frames of the kernel have no names: set kernel.kptr_restrict to 0 and kernel.perf_event_paranoid to 1, or grant CAP_SYSLOG".to_owned(),
-        );
+        return Some(format!("frames of the kernel have no names: {}", native::TO_NAME_KERNEL_FRAMES));
     }
     let threads = perf::without_ring();
     (threads > 0).then(|| {
