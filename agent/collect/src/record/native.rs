@@ -108,44 +108,36 @@ impl NativeFrames {
 
     fn func(&mut self, frame: Frame, category: Option<Category>, recording: &mut Recording) -> FuncId {
         let is_unsure = self.is_unsure(frame);
-        if let Some(func) = self.known.get(&(frame, category)).filter(|_| !is_unsure) {
+        let key = (frame, category);
+        if let Some(func) = self.known.get(&key).filter(|_| !is_unsure) {
             return *func;
         }
-        let found = match frame {
+        let (found, unknown, own) = match frame {
             Frame::Kernel { pc } => {
                 let symbols = self.kernel_symbols.get_or_insert_with(KernelSymbols::read);
-                let symbol = symbols.find(pc);
-                symbol.map(|symbol| (symbol.full_name(), symbol.module.to_owned(), Category::Kernel))
+                let found = symbols.find(pc).map(|symbol| (symbol.full_name(), symbol.module.to_owned()));
+                (found, UNKNOWN_KERNEL_CODE, Category::Kernel)
             }
-            Frame::Native { pc } if !is_unsure => self.symbols.find(pc).map(|symbol| {
-                let own = if symbol.library == JVM { Category::Jvm } else { Category::Native };
-                (symbol.full_name(), symbol.library, own)
-            }),
-            _ => None,
+            Frame::Native { pc } if !is_unsure => {
+                let symbol = self.symbols.find(pc);
+                let is_jvm = symbol.as_ref().is_some_and(|symbol| symbol.library == JVM);
+                let own = if is_jvm { Category::Jvm } else { Category::Native };
+                (symbol.map(|symbol| (symbol.full_name(), symbol.library)), UNKNOWN_CODE, own)
+            }
+            _ => (None, UNKNOWN_CODE, Category::Native),
         };
-        let func = match found {
-            Some((name, library, own)) => {
-                let resource = Some(recording.resource(&library));
-                let category = category.unwrap_or(own);
-                recording.func(Func {
-                    name: &name,
-                    category,
-                    source: None,
-                    line: None,
-                    resource,
-                    java: false,
-                })
-            }
-            // These are not kept: the library may be known later.
-            None if matches!(frame, Frame::Kernel { .. }) => {
-                return recording.placeholder_func(UNKNOWN_KERNEL_CODE, category.unwrap_or(Category::Kernel));
-            }
-            None => return recording.placeholder_func(UNKNOWN_CODE, category.unwrap_or(Category::Native)),
+        let category = category.unwrap_or(own);
+        let Some((name, library)) = found else {
+            // This is not kept: the library may be known later.
+            return recording.placeholder_func(unknown, category);
         };
+        let resource = Some(recording.resource(&library));
+        let func =
+            recording.func(Func { name: &name, category, source: None, line: None, resource, java: false });
         if self.known.len() >= MAX_KNOWN {
             self.known.clear();
         }
-        self.known.insert((frame, category), func);
+        self.known.insert(key, func);
         func
     }
 
