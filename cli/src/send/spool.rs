@@ -147,9 +147,6 @@ impl Spool {
     /// `None` if no file waits. An error is a sentence about a file that is set aside.
     pub fn open_next(&mut self) -> Option<Result<Opened, String>> {
         loop {
-            let order = |(name, file): &(&OsString, &Waiting)| {
-                (file.failures, file.identity.2, file.identity.3, (*name).clone())
-            };
             let name = self.waiting.iter().min_by_key(order)?.0.clone();
             let why = match self.open_file(&name) {
                 Ok(Some((file, bytes))) => return Some(Ok(Opened { name, file, bytes })),
@@ -252,6 +249,11 @@ impl Spool {
     pub fn shown(&self, name: &OsStr) -> String {
         vouch_report::plain(&self.folder.join(name).to_string_lossy())
     }
+}
+
+/// The order in which files are sent.
+fn order<'w>((name, file): &(&'w OsString, &'w Waiting)) -> (u32, i64, i64, &'w OsString) {
+    (file.failures, file.identity.2, file.identity.3, name)
 }
 
 /// True for the name of a complete profile. The agent writes it by another name, with a dot first.
