@@ -81,13 +81,19 @@ pub fn json(file: &Path) -> Result<Value> {
     serde_json::from_reader(BufReader::new(open)).with_context(name)
 }
 
+/// Splits the name of a file `MAJOR-KIND-PROGRAM.json` into its three parts.
+pub fn parts_of_name(file: &Path) -> Option<(u32, &str, &str)> {
+    let mut parts = file.file_stem()?.to_str()?.splitn(3, '-');
+    Some((parts.next()?.parse().ok()?, parts.next()?, parts.next()?))
+}
+
 /// Returns a table with a column for each JDK. A row has a name, and a key that is passed to make
 /// its cells.
-pub fn by_jdk<'k>(
+pub fn by_jdk<K: Copy>(
     corner: &str,
     majors: &BTreeSet<u32>,
-    rows: impl IntoIterator<Item = (&'k str, String)>,
-    cell: impl Fn(&str, u32) -> String,
+    rows: impl IntoIterator<Item = (K, String)>,
+    cell: impl Fn(K, u32) -> String,
 ) -> String {
     let head: Vec<String> = majors.iter().map(|major| format!("JDK {major}")).collect();
     let head: Vec<&str> = [corner].into_iter().chain(head.iter().map(String::as_str)).collect();

@@ -20,6 +20,7 @@ use clap::{Args, ValueEnum};
 use super::document::Output;
 use super::interface::Page;
 use super::runner::{Runner, processors, shown};
+use crate::report::parts_of_name;
 use profilers::Profiler;
 use runs::{Runs, Twins};
 
@@ -130,7 +131,9 @@ impl Accuracy {
             }
         }
         // The table has the programs in this order.
-        let order = |file: &PathBuf| TWINS.iter().position(|name| runs::program_of(file) == Some(name));
+        let order = |file: &PathBuf| {
+            parts_of_name(file).map(|(_, _, program)| TWINS.iter().position(|name| *name == program))
+        };
         files.sort_by_key(order);
         shares::twins(&files)
     }

@@ -99,9 +99,7 @@ impl ApiCost {
         java.args(["-Xmx256m", "-cp", path, "org.openjdk.jmh.Main"]).args(&self.only);
         java.args("-f 2 -wi 3 -w 1 -i 3 -r 1 -prof gc -rf csv -rff".split(' ')).arg(&csv);
         java.arg("-jvmArgs").arg(format!("-Xmx512m {}", agent.unwrap_or_default()));
-        if run_logged(&mut java, &log)? != Outcome::Done {
-            bail!("JMH failed: {}: see {}", last_line(&log), shown(&log));
-        }
+        run_logged(&mut java, &log)?.check("JMH", &log)?;
         fs::read_to_string(&csv).with_context(|| shown(&csv))
     }
 }

@@ -17,7 +17,7 @@ use regex_lite::Regex;
 
 use super::document::Output;
 use super::interface::Page;
-use super::runner::{Jdk, Outcome, Runner, last_line, processors, shown, wrote_a_file};
+use super::runner::{Jdk, Runner, processors, shown, wrote_a_file};
 use crate::report::table;
 use classify::{Counter, Counts};
 
@@ -161,9 +161,7 @@ impl CpuShare {
             bail!("perf cannot be ended");
         }
         let _ = observer.0.wait();
-        if outcome != Outcome::Done {
-            bail!("{program} with {way} failed: {}: see {}", last_line(&log), shown(&log));
-        }
+        outcome.check(&format!("{program} with {way}"), &log)?;
         if way != WITHOUT && !wrote_a_file(&runner.runs, "profile.") {
             bail!("{program} with {way} wrote no profile: it has profiled nothing");
         }

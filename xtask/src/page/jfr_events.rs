@@ -98,10 +98,7 @@ fn record(runner: &Runner, jdk: &Jdk, name: &str, settings: &str, argument: Opti
     java.arg(format!("-XX:StartFlightRecording=filename={name}.jfr,settings={settings}"));
     java.arg(runner.agent(&format!("out={name}.json,interval=10ms,quiet")));
     java.arg("Lively").args(argument).current_dir(&runner.runs);
-    match run_logged(&mut java, &log)? {
-        Outcome::Done => Ok(()),
-        _ => Err(anyhow!("{name} failed: {}: see {}", last_line(&log), shown(&log))),
-    }
+    run_logged(&mut java, &log)?.check(&name, &log)
 }
 
 /// An example shows at most this many characters of a text.

@@ -7,13 +7,13 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::Args;
 use vouch_report::grouped;
 
 use super::document::Output;
 use super::interface::Page;
-use super::runner::{Jdk, Outcome, Runner, processors, run_logged, shown};
+use super::runner::{Jdk, Runner, processors, run_logged, shown};
 use crate::report::{RunReport, share, table};
 
 /// Functions in which a thread starts, without their library.
@@ -190,10 +190,7 @@ impl Run<'_> {
 
     fn run(&self, profiler: &str, command: &mut Command) -> Result<()> {
         let log = self.runner.logs.join(format!("{}-{profiler}.log", self.program));
-        match run_logged(command, &log)? {
-            Outcome::Done => Ok(()),
-            _ => bail!("{} under {profiler} failed: see {}", self.program, shown(&log)),
-        }
+        run_logged(command, &log)?.check(&format!("{} under {profiler}", self.program), &log)
     }
 }
 

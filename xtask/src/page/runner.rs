@@ -42,6 +42,16 @@ pub enum Outcome {
     Failed(i32),
 }
 
+impl Outcome {
+    /// Returns an error with the last line of the log, unless all is done.
+    pub fn check(self, what: &str, log: &Path) -> Result<()> {
+        match self {
+            Self::Done => Ok(()),
+            _ => Err(anyhow!("{what} failed: {}: see {}", last_line(log), shown(log))),
+        }
+    }
+}
+
 /// Environment variables that would change which JVM starts, or what it prints.
 const JVM_VARIABLES: [&str; 5] =
     ["JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "LD_LIBRARY_PATH", "LD_PRELOAD"];
@@ -280,10 +290,7 @@ impl Runner {
     pub fn compile<S: AsRef<OsStr>>(&self, jdk: &Path, classes: &Path, arguments: &[S]) -> Result<()> {
         let mut javac = Command::new(jdk.join("bin/javac"));
         let log = self.logs.join("javac.log");
-        match run_logged(javac.arg("-d").arg(classes).args(arguments), &log)? {
-            Outcome::Done => Ok(()),
-            _ => Err(anyhow!("javac failed: {}: see {}", last_line(&log), shown(&log))),
-        }
+        run_logged(javac.arg("-d").arg(classes).args(arguments), &log)?.check("javac", &log)
     }
 
     /// Returns a command that starts a JVM, which `timeout` ends after these seconds.

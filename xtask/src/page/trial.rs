@@ -17,6 +17,7 @@ use clap::{Args, ValueEnum};
 use super::document::Output;
 use super::interface::Page;
 use super::runner::{Runner, files_with_ending, shown};
+use crate::report::parts_of_name;
 use recorder::Recorder;
 use runs::Runs;
 
@@ -90,7 +91,7 @@ impl Trial {
     /// Prints the tables of the last run of each program, or writes them into the document.
     fn show(&self, folder: &Path, programs: &[String]) -> Result<()> {
         let mut reports = files_with_ending(folder, ".json")?;
-        let program_of = |file: &PathBuf| tables::program_of(file).map(str::to_owned);
+        let program_of = |file: &PathBuf| parts_of_name(file).map(|(_, _, program)| program.to_owned());
         // Reports of removed programs may still exist.
         reports.retain(|file| program_of(file).is_some_and(|program| programs.contains(&program)));
         if reports.is_empty() {

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use super::profilers::Profiler;
-use super::runs::{Runs, run, with_ending};
+use super::runs::{Runs, run};
 use crate::page::runner::Runner;
-use crate::report::{self, json};
+use crate::report::{self, json, parts_of_name};
 
 /// The name of the file of all samples, instead of a part's name.
 const ALL: &str = "all";
@@ -40,7 +40,7 @@ pub fn table(runs: &Runs, majors: &[u32], folder: &Path) -> Result<String> {
             java.arg("-Xmx256m").arg(runs.option(Profiler::Vouch, &file)).arg("-cp").arg(&classes);
             java.args(["Parts", &runs.seconds.to_string(), &rounds.to_string()]);
             run(&mut java, &runner.logs.join("parts.log"))?;
-            let profile = with_ending(&file, "json.gz");
+            let profile = file.with_added_extension("json.gz");
             for part in PARTS.iter().copied().chain([ALL]) {
                 let out = folder.join(format!("{major}-{rounds}-{part}.json"));
                 let filter = format!("value={part}");
@@ -75,12 +75,9 @@ fn of_parts(file: &Path, parts: &BTreeSet<String>) -> Result<BTreeMap<String, Ti
 fn compare(files: &[PathBuf]) -> Result<String> {
     let mut runs: BTreeMap<(u32, u32), BTreeMap<String, &Path>> = BTreeMap::new();
     for file in files {
-        let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-        let mut words = stem.splitn(3, '-');
-        let numbers = [words.next(), words.next()].map(|word| word?.parse().ok());
-        let ([Some(major), Some(rounds)], Some(part)) = (numbers, words.next()) else {
-            bail!("{} is not MAJOR-ROUNDS-PART.json", file.display());
-        };
+        let is_wrong = || format!("{} is not MAJOR-ROUNDS-PART.json", file.display());
+        let (major, rounds, part) = parts_of_name(file).with_context(is_wrong)?;
+        let rounds = rounds.parse().with_context(is_wrong)?;
         runs.entry((major, rounds)).or_default().insert(part.to_owned(), file);
     }
     let mut rows = Vec::new();

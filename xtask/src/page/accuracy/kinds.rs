@@ -6,8 +6,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-use super::runs::{Runs, with_ending};
-use crate::page::runner::{Outcome, last_line, shown};
+use super::runs::Runs;
+use crate::page::runner::shown;
 use crate::page::spread::middle;
 use crate::report::{self, json};
 
@@ -35,18 +35,16 @@ pub fn table(runs: &Runs, major: u32, folder: &Path) -> Result<String> {
         for ((name, option), distances) in ways.iter().zip(&mut distances) {
             println!("turn {turn} of {TURNS}: {name}");
             for ending in ["known", "jfr", "json.gz"] {
-                let _ = fs::remove_file(with_ending(&file, ending));
+                let _ = fs::remove_file(file.with_added_extension(ending));
             }
-            let known = with_ending(&file, "known");
+            let known = file.with_added_extension("known");
             let log = runs.runner.logs.join("known.log");
             let options = [option.clone(), format!("-Dvouch.known={}", known.display())];
             let outcome = runs.runner.workload("known", runs.seconds, &jdk, &options, &log)?;
-            if outcome != Outcome::Done {
-                bail!("it failed under {name}: {}: see {}", last_line(&log), shown(&log));
-            }
+            outcome.check(&format!("the program under {name}"), &log)?;
             runs.convert(&jdk, &file, &runs.runner.logs.join("audit.log"))?;
-            let top = with_ending(&file, "json");
-            runs.top(&with_ending(&file, "json.gz"), &top, &[])?;
+            let top = file.with_added_extension("json");
+            runs.top(&file.with_added_extension("json.gz"), &top, &[])?;
             distances.push(distance(&known, &top).with_context(|| name.clone())?);
         }
     }

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 
 use super::profilers::Profiler;
-use crate::page::runner::{Jdk, Outcome, Runner, last_line, run_logged, shown};
+use crate::page::runner::{Jdk, Runner, run_logged, shown};
 
 /// A regular expression for the names of the programs' threads. Virtual threads have no names.
 const THREADS: &str = "^(main|DestroyJavaVM|pool-.*|ForkJoinPool-.*|\\[virtual threads\\]|)$";
@@ -50,13 +50,13 @@ impl<'r> Runs<'r> {
 
     /// Converts `FILE.jfr` to `FILE.json.gz`, if the profiler wrote a recording.
     pub fn convert(&self, jdk: &Jdk, file: &Path, log: &Path) -> Result<()> {
-        let recording = with_ending(file, "jfr");
+        let recording = file.with_added_extension("jfr");
         if !recording.exists() {
             return Ok(());
         }
         let mut audit = self.runner.vouch();
         audit.arg("audit").arg(&recording).args(["--classes", &self.classes]).arg("--jdk").arg(&jdk.home);
-        audit.arg("--out").arg(with_ending(file, "json.gz"));
+        audit.arg("--out").arg(file.with_added_extension("json.gz"));
         run(&mut audit, log)
     }
 
@@ -103,35 +103,22 @@ impl Twins<'_> {
             }
         }
         java.arg("-Djdk.virtualThreadScheduler.parallelism=1").arg(runs.option(*profiler, &file));
-        java.arg(format!("-Dvouch.known={}", with_ending(&file, "known").display()));
+        java.arg(format!("-Dvouch.known={}", file.with_added_extension("known").display()));
         java.args(["-cp", &runs.classes, "Twins", program, &runs.seconds.to_string()]).args(arguments);
         run(&mut java, &log)?;
         runs.convert(jdk, &file, &runs.runner.logs.join(format!("{name}-audit.log")))?;
-        let (profile, top) = (with_ending(&file, "json.gz"), with_ending(&file, "json"));
+        let (profile, top) = (file.with_added_extension("json.gz"), file.with_added_extension("json"));
         runs.top(&profile, &top, &["--thread", THREADS])?;
         // All profiles of all JDKs are too much for the disk.
         let _ = fs::remove_file(&profile);
-        let _ = fs::remove_file(with_ending(&file, "jfr"));
+        let _ = fs::remove_file(file.with_added_extension("jfr"));
         Ok(top)
     }
 }
 
-/// Returns the program in the name of a file of results.
-pub fn program_of(file: &Path) -> Option<&str> {
-    file.file_stem()?.to_str()?.splitn(3, '-').nth(2)
-}
-
-/// Returns the path with an ending added. The name before it may have full stops.
-pub fn with_ending(file: &Path, ending: &str) -> PathBuf {
-    PathBuf::from(format!("{}.{ending}", file.display()))
-}
-
 /// Runs a command to its end. Fails if the command fails, with the last line that it printed.
 pub fn run(command: &mut Command, log: &Path) -> Result<()> {
-    match run_logged(command, log)? {
-        Outcome::Done => Ok(()),
-        outcome => bail!("it failed ({outcome:?}): {}: see {}", last_line(log), shown(log)),
-    }
+    run_logged(command, log)?.check("it", log)
 }
 
 /// Runs a command that prints JSON, and keeps that in a file.

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 
 use super::profilers::Profiler;
-use crate::report::{by_jdk, json, table};
+use crate::report::{by_jdk, json, parts_of_name, table};
 
 /// A share that is off by more percentage points than this is wrong.
 const LIMIT: f64 = 3.0;
@@ -45,24 +45,20 @@ pub fn methods_of(file: &Path) -> Result<(HashMap<String, f64>, f64)> {
 
 impl Run {
     fn read(file: &Path) -> Result<Self> {
-        let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-        let mut parts = stem.splitn(3, '-');
-        let (Some(Ok(major)), Some(profiler), Some(program)) =
-            (parts.next().map(str::parse), parts.next(), parts.next())
-        else {
-            bail!("{} is not MAJOR-PROFILER-PROGRAM.json", file.display());
-        };
-        let clock =
-            fs::read_to_string(file.with_extension("known")).with_context(|| format!("{stem}.known"))?;
+        let is_wrong = || format!("{} is not MAJOR-PROFILER-PROGRAM.json", file.display());
+        let (major, profiler, program) = parts_of_name(file).with_context(is_wrong)?;
+        let clock_file = file.with_extension("known");
+        let name = clock_file.display();
+        let clock = fs::read_to_string(&clock_file).with_context(|| name.to_string())?;
         let mut known: Vec<(String, f64)> = clock
             .lines()
             .filter_map(|line| line.split_once(' '))
             .filter_map(|(name, ms)| Some((name.to_owned(), ms.parse().ok()?)))
             .collect();
         let all = known.pop_if(|(name, ms)| name == "all" && *ms > 0.0);
-        let (_, all) = all.with_context(|| format!("{stem}.known does not end with the time of all"))?;
+        let (_, all) = all.with_context(|| format!("{name} does not end with the time of all"))?;
         if known.is_empty() {
-            bail!("{stem}.known has no method");
+            bail!("{name} has no method");
         }
         for (_, ms) in &mut known {
             *ms *= 100.0 / all;

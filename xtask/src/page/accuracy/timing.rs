@@ -5,9 +5,10 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use walkdir::WalkDir;
 
 use super::profilers::Profiler;
-use super::runs::{Runs, print_into, run, with_ending};
+use super::runs::{Runs, print_into, run};
 use super::shares::methods_of;
 use crate::page::runner::{Runner, shown};
 use crate::report::{self, json};
@@ -29,10 +30,15 @@ pub fn table(runs: &Runs, major: u32, folder: &Path) -> Result<String> {
     let sources = runs.runner.java_xml(&jdk)?;
     println!("javac, with timed methods");
     let file = folder.join("javac");
-    let [recording, top, timed] = ["jfr", "json", "timed"].map(|ending| with_ending(&file, ending));
+    let [recording, top, timed] = ["jfr", "json", "timed"].map(|ending| file.with_added_extension(ending));
     let mut files = Vec::new();
-    source_files(&sources, &mut files)?;
-    let list = with_ending(&file, "files");
+    for entry in WalkDir::new(&sources) {
+        let path = entry?.into_path();
+        if path.extension().is_some_and(|ending| ending == "java") {
+            files.push(path.display().to_string());
+        }
+    }
+    let list = file.with_added_extension("files");
     fs::write(&list, files.join("\n")).with_context(|| shown(&list))?;
     let methods: Vec<String> = TIMED.iter().map(|method| format!("{COMPILER}.{method}")).collect();
     let mut java = Runner::java(&jdk.home, 300);
@@ -50,21 +56,8 @@ pub fn table(runs: &Runs, major: u32, folder: &Path) -> Result<String> {
     let mut print = Command::new(jdk.home.join("bin/jfr"));
     Runner::clean(&mut print);
     print_into(print.args(["print", "--json", "--events", "jdk.MethodTiming"]).arg(&recording), &timed)?;
-    runs.top(&with_ending(&file, "json.gz"), &top, &["--thread", "^main$"])?;
+    runs.top(&file.with_added_extension("json.gz"), &top, &["--thread", "^main$"])?;
     compare(&top, &timed)
-}
-
-/// Adds the Java files of a folder.
-fn source_files(folder: &Path, files: &mut Vec<String>) -> Result<()> {
-    for entry in fs::read_dir(folder).with_context(|| shown(folder))? {
-        let path = entry?.path();
-        if path.is_dir() {
-            source_files(&path, files)?;
-        } else if path.extension().is_some_and(|ending| ending == "java") {
-            files.push(path.display().to_string());
-        }
-    }
-    Ok(())
 }
 
 /// Returns the table from the output of `vouch top --json`, and that of `jfr print --json --events

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use crate::page::runner::{Jdk, Outcome, Runner, last_line, shown};
+use crate::page::runner::{Jdk, Runner};
 use crate::report;
 
 /// Runs programs, and compares the runs of each.
@@ -65,9 +65,7 @@ impl Equal<'_> {
             let log = self.runner.logs.join(format!("{program}.log"));
             let option = self.runner.agent(&format!("quiet,out={}", self.file(program, run).display()));
             let outcome = self.runner.workload(program, self.seconds, self.jdk, &[option], &log)?;
-            if outcome != Outcome::Done {
-                bail!("{program} failed: {}: see {}", last_line(&log), shown(&log));
-            }
+            outcome.check(program, &log)?;
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use regex_lite::Regex;
 
 use super::equal::arguments;
-use crate::page::runner::{Jdk, Outcome, Runner, last_line, run_logged, shown};
+use crate::page::runner::{Jdk, Runner, run_logged};
 use crate::random::SplitMix64;
 use crate::report;
 
@@ -113,10 +113,7 @@ impl Planted<'_> {
         java.arg("-Xmx256m");
         java.arg(self.runner.agent(&format!("quiet,out={}", self.file(level, run).display())));
         java.args(["-cp", &self.runner.variable("workload_classes")?, "Planted", "500", &level.to_string()]);
-        match run_logged(&mut java, &log)? {
-            Outcome::Done => Ok(()),
-            _ => bail!("planted failed: {}: see {}", last_line(&log), shown(&log)),
-        }
+        run_logged(&mut java, &log)?.check("planted", &log)
     }
 
     /// Repeatedly draws this many runs for each side, and compares them.

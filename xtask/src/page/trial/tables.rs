@@ -9,14 +9,14 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use clap::ValueEnum;
 use serde_json::Value;
 use vouch_recording::ByFate;
 use vouch_report::{Signals, grouped};
 
 use super::recorder::Recorder;
-use crate::report::{self, kinds, share, table};
+use crate::report::{self, kinds, parts_of_name, share, table};
 
 /// A run, from a file `MAJOR-RECORDER-PROGRAM.json`.
 #[derive(Debug)]
@@ -42,18 +42,15 @@ impl Run {
     fn read(file: &Path) -> Result<Self> {
         let name = file.display();
         let report = report::json(file)?;
-        let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-        let mut parts = stem.splitn(3, '-');
-        let (Some(major), Some(recorder), Some(program)) = (parts.next(), parts.next(), parts.next()) else {
-            bail!("{name}: no MAJOR-RECORDER-PROGRAM");
-        };
+        let is_wrong = || format!("{name} is not MAJOR-RECORDER-PROGRAM.json");
+        let (major, recorder, program) = parts_of_name(file).with_context(is_wrong)?;
         let recorder = Recorder::from_str(recorder, false).map_err(|why| anyhow!("{name}: {why}"))?;
         let of_kinds = || report["kinds"].as_object().into_iter().flat_map(|kinds| kinds.values());
         let all = of_kinds().map(|kind| fates(&kind["fates"])).fold(ByFate::default(), ByFate::<u64>::plus);
         let sum = |key: &str| of_kinds().filter_map(|kind| kind[key].as_u64()).sum();
         let counts = report["refuted"].as_object().into_iter().flatten();
         Ok(Self {
-            major: major.parse().map_err(|_| anyhow!("{name} begins with no number of a JDK"))?,
+            major,
             fates: if recorder == Recorder::True { all } else { fates(&report["samples"]) },
             recorder,
             program: program.to_owned(),
@@ -64,11 +61,6 @@ impl Run {
             cut: sum("cut"),
         })
     }
-}
-
-/// Returns the program in the name of a report.
-pub fn program_of(file: &Path) -> Option<&str> {
-    file.file_stem()?.to_str()?.splitn(3, '-').nth(2)
 }
 
 /// Returns a line about a run, and how many of its stacks are refuted.
@@ -161,13 +153,8 @@ fn samplers() -> impl Iterator<Item = Recorder> {
 /// Returns a table with a row for each recorder that samples, and a column for each JDK with runs.
 fn by_jdk(corner: &str, runs: &[Run], cell: impl Fn(Recorder, u32) -> String) -> String {
     let majors: BTreeSet<u32> = runs.iter().map(|run| run.major).collect();
-    let present: Vec<Recorder> =
-        samplers().filter(|recorder| runs.iter().any(|run| run.recorder == *recorder)).collect();
-    let rows = present.iter().map(|recorder| (recorder.name(), recorder.title().to_owned()));
-    report::by_jdk(corner, &majors, rows, |name, major| {
-        let recorder = present.iter().find(|recorder| recorder.name() == name);
-        recorder.map_or_else(String::new, |recorder| cell(*recorder, major))
-    })
+    let present = samplers().filter(|recorder| runs.iter().any(|run| run.recorder == *recorder));
+    report::by_jdk(corner, &majors, present.map(|recorder| (recorder, recorder.title().to_owned())), cell)
 }
 
 /// Returns the table of the shortest programs: the share of refuted samples by recorder and JDK,
