@@ -82,12 +82,11 @@ public class Shares {
             Check.between(burnt, row.cpuMs, burnt + 30, "CPU time of " + row.name + " by the report, in ms");
             cpu += row.cpuMs;
             samples += row.samples;
-            report.checkConserved(row);
             Track track = run.profile().track(row.name);
+            report.checkConserved(row, track);
             Check.near(row.sampledMs, track.weight(), 0.5, "weight of " + row.name + " in the profile, in ms");
-            // An engine that samples at random may lack up to this many intervals of 1 ms for a
-            // thread.
-            double owed = engine.equals("poll") ? Report.POLL_SLACK : 0;
+            // An engine that samples at random may lack some intervals of 1 ms for a thread.
+            double owed = engine.equals("poll") ? report.chance(track) : 0;
             track.checkRan("dev.vouch.test.Burn.pieces", burnt - owed);
         }
 

@@ -65,7 +65,7 @@ public class TickBias {
     static class Program {
         public static void main(String[] args) throws Exception {
             if (args[0].equals("work")) {
-                Burn.millis(800);
+                Burn.millis(500);
                 return;
             }
             for (int idle = 0; args[0].equals("crowd") && idle < 60; idle++) {
@@ -85,7 +85,7 @@ public class TickBias {
             });
             taker.start();
             // Each thread waits for the other in every round.
-            for (long end = System.nanoTime() + 1_500_000_000L; System.nanoTime() < end;) {
+            for (long end = System.nanoTime() + 700_000_000L; System.nanoTime() < end;) {
                 for (int times = 0; times < 100; times++) {
                     ball.release();
                     back.acquireUninterruptibly();

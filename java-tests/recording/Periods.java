@@ -20,7 +20,11 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.concurrent.locks.LockSupport;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -41,15 +45,33 @@ public class Periods {
     private static final int PERIODS = Scale.pick(7, 60);
     private static final Pattern LOST = Pattern.compile("([0-9]+) periods? before this one could not be written, with ");
     private static final String[] WORKERS = {"worker-a", "worker-b"};
+    /** An argument of the program: its threads sleep for most of the time. */
+    private static final String SLEEPY = "sleepy";
 
     public static void main(String[] args) throws Exception {
         addUp();
-        onlyTheNewestStay("maxsize=64KB");
-        onlyTheNewestStay("maxage=1s");
-        folderGone();
-        liveObjects();
-        killed();
+        // These programs mostly sleep, so they can run side by side.
+        sideBySide(() -> onlyTheNewestStay("maxsize=64KB"), () -> onlyTheNewestStay("maxage=1s"), Periods::folderGone, Periods::liveObjects, Periods::killed);
         mistakes();
+    }
+
+    private interface Part {
+        void run() throws Exception;
+    }
+
+    private static void sideBySide(Part... parts) throws Exception {
+        ExecutorService threads = Executors.newFixedThreadPool(parts.length);
+        List<Future<?>> running = new ArrayList<>();
+        for (Part part : parts) {
+            running.add(threads.submit(() -> {
+                part.run();
+                return null;
+            }));
+        }
+        threads.shutdown();
+        for (Future<?> part : running) {
+            part.get();
+        }
     }
 
     private static void addUp() throws Exception {
@@ -127,7 +149,7 @@ public class Periods {
         Path dir = Files.createDirectory(Paths.get(limit).toAbsolutePath());
         Path other = dir.resolve("p-20200101-000000.json");
         Files.write(other, "another's".getBytes(StandardCharsets.UTF_8));
-        vm(dir, "every=1s," + limit).run(Program.class, "4000").ok();
+        vm(dir, "every=1s," + limit).run(Program.class, "4000", SLEEPY).ok();
         Check.that(Files.exists(other), "a file of another process was removed");
         Files.delete(other);
         List<Path> profiles = files(dir, "p-");
@@ -149,7 +171,7 @@ public class Periods {
     private static void folderGone() throws Exception {
         Path dir = Files.createDirectory(Paths.get("gone").toAbsolutePath());
         Path away = dir.resolveSibling("away");
-        try (Running child = vm(dir, "every=1s").start(Program.class, "7000")) {
+        try (Running child = vm(dir, "every=1s").start(Program.class, "7000", SLEEPY)) {
             child.awaitErr("[vouch] every=1s: wrote ");
             Files.move(dir, away);
             child.awaitErr("[vouch] the program and its recording go on");
@@ -191,7 +213,7 @@ public class Periods {
 
     private static void killed() throws Exception {
         Path dir = Files.createDirectory(Paths.get("killed").toAbsolutePath());
-        try (Running child = vm(dir, "every=2s").start(Program.class, "60000")) {
+        try (Running child = vm(dir, "every=2s").start(Program.class, "60000", SLEEPY)) {
             child.awaitErr("[vouch] every=2s: wrote ");
             Thread.sleep(1_300);
             child.signal("KILL");
@@ -256,7 +278,10 @@ public class Periods {
     }
 
     static class Program {
+        static boolean sleepy;
+
         public static void main(String[] args) throws Exception {
+            sleepy = args.length > 1 && args[1].equals(SLEEPY);
             long end = System.nanoTime() + Long.parseLong(args[0]) * 1_000_000;
             List<Thread> threads = new ArrayList<>();
             AtomicLongArray used = new AtomicLongArray(WORKERS.length);
@@ -284,7 +309,11 @@ public class Periods {
         private static long work(long end) {
             while (System.nanoTime() < end) {
                 Burn.sink += Burn.work(100_000);
-                Thread.yield();
+                if (sleepy) {
+                    LockSupport.parkNanos(5_000_000);
+                } else {
+                    Thread.yield();
+                }
             }
             return Burn.cpuNanos();
         }

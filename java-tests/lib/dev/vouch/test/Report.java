@@ -20,10 +20,14 @@ public final class Report {
     public static final String[] FATES = {"proven", "plausible", "refuted", "unwalked", "outside", "dropped"};
 
     /**
-     * The number of intervals by which a polled thread may differ from its CPU clock: four samples
-     * of double weight, and the time since it was last found.
+     * The number of samples by which a polled thread may differ from its CPU clock: four samples,
+     * and the time since it was last found.
      */
-    public static final int POLL_SLACK = 16;
+    private static final int POLL_SAMPLES = 8;
+    /** The weight of a poller's samples if its looks come in time. */
+    private static final int POLL_WEIGHT = 2;
+    /** The number of samples after which the clock has corrected a heavy one. */
+    private static final int POLL_LAST_SAMPLES = 32;
     private static final double FAREWELL_MS = 1;
 
     /** A thread under one of its names. */
@@ -191,8 +195,28 @@ public final class Report {
         checkConserved(row.cpuMs, row.sampledMs, row.toString());
     }
 
+    /** Checks the same, with the thread's samples, which say how late a poller was. */
+    public void checkConserved(ThreadRow row, Track track) {
+        checkConserved(row.cpuMs, row.sampledMs, row.toString(), chance(track));
+    }
+
     private void checkConserved(double cpuMs, double sampledMs, String what) {
-        double chance = engine().equals("poll") ? POLL_SLACK : 1;
+        checkConserved(cpuMs, sampledMs, what, engine().equals("poll") ? POLL_SAMPLES * POLL_WEIGHT : 1);
+    }
+
+    /**
+     * The number of intervals by which a thread may differ from its CPU clock by chance. A poller
+     * that looks late, on a busy machine, gives its samples the time since its last look. What came
+     * before the last samples has been corrected by the clock.
+     */
+    public long chance(Track track) {
+        List<Sample> all = track.samples;
+        List<Sample> last = all.subList(Math.max(0, all.size() - POLL_LAST_SAMPLES), all.size());
+        long heaviest = last.stream().mapToLong(sample -> sample.weight).max().orElse(0);
+        return engine().equals("poll") ? POLL_SAMPLES * Math.max(POLL_WEIGHT, heaviest) : 1;
+    }
+
+    private void checkConserved(double cpuMs, double sampledMs, String what, long chance) {
         Check.near(cpuMs, sampledMs, chance * sampledIntervalUs() / 1e3 + FAREWELL_MS, "sampled time of " + what);
     }
 
