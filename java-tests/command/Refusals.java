@@ -5,7 +5,7 @@
  *
  * @test
  * @summary what cannot be attached to says why
- * @key attach newest
+ * @key attach newest waits
  * @library /lib
  * @build dev.vouch.test.*
  * @run main/timeout=300 Refusals

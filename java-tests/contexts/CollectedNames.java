@@ -20,7 +20,6 @@ import java.util.concurrent.locks.LockSupport;
 import dev.vouch.test.Check;
 import dev.vouch.test.Run;
 import dev.vouch.test.Sample;
-import dev.vouch.test.Scale;
 import dev.vouch.test.Vm;
 
 public class CollectedNames {
@@ -72,7 +71,7 @@ public class CollectedNames {
 
     static class Program {
         private static final int THREADS = 100;
-        private static final int ROUNDS = Scale.pick(250, 500);
+        private static final int ROUNDS = 500;
         private static final AtomicLongArray SUMS = new AtomicLongArray(NAMES.length);
 
         public static void main(String[] args) throws Exception {

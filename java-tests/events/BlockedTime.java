@@ -5,7 +5,7 @@
  *
  * @test
  * @summary time blocked on monitors and locks is within 5 % in top, flame, folded, pprof and html
- * @key newest lts
+ * @key newest lts waits
  * @library /lib
  * @build dev.vouch.test.*
  * @run main/timeout=240 BlockedTime

@@ -4,7 +4,7 @@
  *
  * @test
  * @summary exceptions by class are within 5 % in top, flame, folded, pprof and html
- * @key newest lts
+ * @key newest lts waits
  * @library /lib
  * @build dev.vouch.test.*
  * @run main/timeout=240 ExceptionCounts

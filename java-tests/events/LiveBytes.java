@@ -5,7 +5,7 @@
  *
  * @test
  * @summary live bytes by class are within 5 % in each view, and a leak is found
- * @key newest lts
+ * @key newest lts waits
  * @library /lib
  * @build dev.vouch.test.*
  * @run main/timeout=240 LiveBytes
