@@ -66,8 +66,13 @@ where
         let (mut thread, table) = thread.into();
         let Table { weight, vouch_events, stack, time, vouch_context } = table.unwrap_or_default();
         let weight = if measure.counts_events() { vouch_events.unwrap_or_default() } else { weight };
-        thread.samples =
-            Samples { stack, weight: Some(weight), vouch_context, time_deltas: Some(deltas(time)) };
+        thread.samples = Samples {
+            stack,
+            weight: Some(weight),
+            vouch_context,
+            time_deltas: Some(deltas(time)),
+            counts: None,
+        };
         thread
     });
     let threads = threads.collect();
@@ -171,7 +176,13 @@ impl Allocations {
             Some(known.stack(below, function, || shared.add_stack(below, function)))
         });
         let stack = stacks.collect();
-        Samples { stack, weight: Some(weight), vouch_context: None, time_deltas: Some(deltas(time)) }
+        Samples {
+            stack,
+            weight: Some(weight),
+            vouch_context: None,
+            time_deltas: Some(deltas(time)),
+            counts: None,
+        }
     }
 }
 

@@ -154,13 +154,19 @@ pub struct Samples {
     pub vouch_context: Option<Vec<Option<usize>>>,
     /// The time from each sample to the next, in milliseconds.
     pub time_deltas: Option<Vec<f64>>,
+    /// The number of samples of each row, which share the row's weight. Without it, each row is one.
+    #[serde(skip)]
+    pub counts: Option<Vec<u64>>,
 }
 
 /// A sample: its stack, its weight in intervals or bytes, its context, its thread, and its time.
+/// Equal samples without times may be one `Sample` with their weight together.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample {
     pub stack: usize,
     pub weight: u64,
+    /// The number of samples that share the weight.
+    pub count: u64,
     pub context: Option<usize>,
     pub thread: usize,
     pub time_ms: f64,
@@ -187,11 +193,12 @@ impl Profile {
         let Self { meta, shared, threads, .. } = self;
         let stacks = shared.stacks();
         let samples = |thread: &Thread| {
-            let Samples { stack, weight, vouch_context, time_deltas } = &thread.samples;
+            let Samples { stack, weight, vouch_context, time_deltas, counts } = &thread.samples;
             let contexts = meta.vouch_contexts.as_ref().map_or(0, |contexts| contexts.kind.len());
             stack.iter().flatten().all(|stack| *stack < stacks)
                 && weight.as_ref().is_none_or(|weight| weight.len() == stack.len())
                 && time_deltas.as_ref().is_none_or(|times| times.len() == stack.len())
+                && counts.as_ref().is_none_or(|counts| counts.len() == stack.len())
                 && vouch_context.as_ref().is_none_or(|column| {
                     column.len() == stack.len() && column.iter().flatten().all(|row| *row < contexts)
                 })
@@ -205,7 +212,7 @@ impl Profile {
                 .is_none_or(|contexts| contexts.is_whole(shared.string_array.len()))
     }
 
-    /// Returns the samples of all threads.
+    /// Returns the samples of all threads, by rows.
     pub fn samples(&self) -> impl Iterator<Item = Sample> {
         self.threads.iter().enumerate().flat_map(|(thread, Thread { samples, .. })| {
             let mut time_ms = 0.0;
@@ -213,7 +220,8 @@ impl Profile {
                 time_ms += samples.time_deltas.as_ref().map_or(0.0, |deltas| deltas[row]);
                 let weight = samples.weight.as_ref().map_or(1, |weights| weights[row]);
                 let context = samples.vouch_context.as_ref().and_then(|column| column[row]);
-                Some(Sample { stack: (*stack)?, weight, context, thread, time_ms })
+                let count = samples.counts.as_ref().map_or(1, |counts| counts[row]);
+                Some(Sample { stack: (*stack)?, weight, count, context, thread, time_ms })
             })
         })
     }

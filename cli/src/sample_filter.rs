@@ -207,9 +207,9 @@ impl By {
         let (mut unknown, mut all) = (WeightSum::default(), WeightSum::default());
         for sample in samples {
             let Some(value) = profile.says(sample.context, field) else { continue };
-            all.add(sample.weight);
+            all.add_samples(sample.count, sample.weight);
             if value == UNKNOWN {
-                unknown.add(sample.weight);
+                unknown.add_samples(sample.count, sample.weight);
             }
         }
         (unknown.weight > 0).then(|| {

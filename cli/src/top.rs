@@ -136,7 +136,7 @@ fn vouch_row(ms: f64, columns: usize) -> String {
 
 fn sum<'s>(samples: impl Iterator<Item = &'s Sample>) -> WeightSum {
     let mut sum = WeightSum::default();
-    samples.for_each(|sample| sum.add(sample.weight));
+    samples.for_each(|sample| sum.add_samples(sample.count, sample.weight));
     sum
 }
 
@@ -168,7 +168,7 @@ fn shares<'p>(profile: &'p Profile, samples: &[Sample], by: &'p By) -> Shares<'p
             GroupKey::Vm => &mut vm,
             GroupKey::Nothing => &mut none,
         }
-        .add(sample.weight);
+        .add_samples(sample.count, sample.weight);
     }
     let mut values: Vec<(&str, WeightSum)> = values.into_iter().collect();
     values.sort_by_key(|(value, sum)| (Reverse(sum.weight), *value));

@@ -59,6 +59,20 @@ impl WeightSum {
         self.squares = self.squares.saturating_add(weight.saturating_mul(weight));
     }
 
+    /// Adds samples that share a weight. Weights are whole numbers, so the first samples may have 1
+    /// more than the last.
+    pub fn add_samples(&mut self, samples: u64, weight: u64) {
+        let Some(each) = weight.checked_div(samples) else { return };
+        let heavier = weight % samples;
+        let squares = |samples: u64, each: u64| samples.saturating_mul(each.saturating_mul(each));
+        *self = self.plus(Self {
+            samples,
+            weight,
+            squares: squares(heavier, each.saturating_add(1))
+                .saturating_add(squares(samples - heavier, each)),
+        });
+    }
+
     /// Returns the sum of two such sums, as if all samples had been added to one.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {

@@ -71,4 +71,16 @@ mod tests {
         assert!(width(*uneven) > 1.2 * width(*even));
         assert_eq!(share(WeightSum::default(), WeightSum::default()), (0.0, (0.0, 1.0)));
     }
+
+    #[test]
+    fn samples_that_share_a_weight_are_the_same_one_by_one() {
+        for (samples, weight) in [(0, 0), (0, 7), (1, 7), (7, 0), (7, 3), (7, 7), (3, 1_000), (2, u64::MAX)] {
+            let [mut together, mut one_by_one] = [WeightSum::default(); 2];
+            together.add_samples(samples, weight);
+            for at in 0..samples {
+                one_by_one.add(weight / samples + u64::from(at < weight % samples));
+            }
+            assert_eq!(together, one_by_one, "{samples} samples of {weight}");
+        }
+    }
 }

@@ -119,29 +119,33 @@ fn to_document(file: &File, shares: &[Share], interval_ms: Option<f64>) -> Docum
     Document { meta, shared, threads }
 }
 
-/// The columns of a thread's samples.
+/// The columns of a thread's samples. Memory is by rows: one row may be millions of samples.
 #[derive(Default)]
 struct Track {
     stack: Vec<Option<usize>>,
     weight: Vec<u64>,
+    counts: Vec<u64>,
     context: Vec<Option<usize>>,
 }
 
 impl Track {
     /// Adds the samples of a row. They have the row's weight together.
     fn add(&mut self, stack: usize, context: Option<usize>, share: &Share) {
-        let Share { samples, weight } = *share;
-        for at in 0..samples {
-            self.stack.push(Some(stack));
-            self.weight.push(weight / samples + u64::from(at < weight % samples));
-            self.context.push(context);
-        }
+        self.stack.push(Some(stack));
+        self.weight.push(share.weight);
+        self.counts.push(share.samples);
+        self.context.push(context);
     }
 
     fn thread(self, name: &str, id: &str) -> Thread {
-        let Self { stack, weight, context } = self;
-        let samples =
-            Samples { stack, weight: Some(weight), vouch_context: Some(context), time_deltas: None };
+        let Self { stack, weight, counts, context } = self;
+        let samples = Samples {
+            stack,
+            weight: Some(weight),
+            vouch_context: Some(context),
+            time_deltas: None,
+            counts: Some(counts),
+        };
         let tid = id.parse().map_or(Value::Null, |id: u64| id.into());
         Thread { name: name.to_owned(), tid, vouch_tids: None, samples }
     }

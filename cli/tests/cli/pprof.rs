@@ -327,6 +327,26 @@ fn other_units_and_measures_are_read() {
     assert_eq!((&top["bytes"], &top["samples"]), (&45_000_000.0.into(), &2.into()));
 }
 
+/// Once each sample was a row in memory: this file took 2 GB.
+#[test]
+fn memory_is_by_the_rows_of_a_pprof_file_and_not_by_its_samples() {
+    let mut large = foreign();
+    large.sample[0].value = vec![19_999_990, 199_999_910_000_000];
+    let file = common::file("pprof", "large.pb", large.encode_to_vec());
+    for question in [&["top", "--json"] as &[&str], &["top", "--json", "--by", "user"]] {
+        let output = Command::new("sh")
+            .args(["-c", "ulimit -v 256000 && exec \"$@\"", "sh", env!("CARGO_BIN_EXE_vouch")])
+            .args([&[question[0], file.to_str().unwrap()], &question[1..]].concat())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{question:?}: {output:?}");
+        let top: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let all = (&top["cpu_ms"], &top["samples"], &top["rows"][0]["name"]);
+        let name = if question.len() == 2 { "main.add" } else { "moe" };
+        assert_eq!(all, (&199_999_920.0.into(), &19_999_991.into(), &name.into()), "{top}");
+    }
+}
+
 #[test]
 fn a_damaged_pprof_file_is_one_sentence() {
     let whole = foreign().encode_to_vec();
