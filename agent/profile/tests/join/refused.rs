@@ -1,9 +1,11 @@
 //! Tests of profiles that cannot be joined. The error names the file.
 
 use serde_json::{Value, json};
+use vouch_profile::document::Part;
 use vouch_profile::join::{Source, join};
+use vouch_recording::{Category, no_stack};
 
-use crate::common::Process;
+use crate::common::{Process, START_NS, proven, rows, value};
 
 #[test]
 fn another_profilers_recording_is_refused() {
@@ -89,4 +91,64 @@ fn a_profile_of_a_version_with_more_categories_is_joined() {
     let other = json!([{ "name": "Other", "subcategories": ["proven", "Other"] }, { "name": "JDK" }]);
     let why = join(vec![process("a", 1, new()), process("b", 2, other)]).unwrap_err().to_string();
     assert!(why.contains("versions of Vouch with different tables"), "{why}");
+}
+
+/// A profile with one sample, which has no stack.
+fn without_stack(file: &'static str, pid: u32) -> Source {
+    let mut process = Process::new(file, pid);
+    let main = process.recording.add_thread("main", pid.into(), START_NS);
+    let stack = process.recording.placeholder_stack(None, &no_stack("outside of Java"), Category::NoStack);
+    process.recording.sample(main, proven(1_000_000, stack));
+    process.source()
+}
+
+/// The same by a Vouch that lacks the first of the reasons for no stack, or has another instead.
+fn by_other_version(file: &'static str, pid: u32, instead: Option<&str>) -> Source {
+    let Source { file, mut document } = without_stack(file, pid);
+    let mut meta: Value = document.get("meta").unwrap();
+    let categories = meta["categories"].as_array_mut().unwrap();
+    let no_stack = categories.iter_mut().find(|it| it["name"] == "No stack").unwrap();
+    let mut reasons: Vec<String> = serde_json::from_value(no_stack["subcategories"].take()).unwrap();
+    reasons.splice(1..2, instead.map(str::to_owned));
+    let part = reasons.iter().position(|reason| reason == "outside of Java").unwrap();
+    no_stack["subcategories"] = json!(reasons);
+    document.set("meta", &meta).unwrap();
+    let mut shared: Part = document.get("shared").unwrap();
+    let mut frames: Part = shared.get("frameTable").unwrap();
+    frames.set("subcategory", &[part]).unwrap();
+    shared.set("frameTable", &frames).unwrap();
+    document.set("shared", &shared).unwrap();
+    Source { file, document }
+}
+
+#[test]
+fn a_profile_of_a_version_with_other_reasons_for_no_stack_is_joined() {
+    let new = |pid| without_stack("new", pid);
+    let reasons = |profile: &Value| {
+        let categories = profile["meta"]["categories"].as_array().unwrap();
+        categories.iter().find(|it| it["name"] == "No stack").unwrap()["subcategories"].clone()
+    };
+    let known = reasons(&value(&new(1).document));
+    let mut with_old = known.clone();
+    with_old.as_array_mut().unwrap().push("an old reason".into());
+    for (first, second, expected) in [
+        (by_other_version("old", 1, None), new(2), &known),
+        (new(1), by_other_version("old", 2, None), &known),
+        (by_other_version("old", 1, None), by_other_version("old", 2, Some("an old reason")), &Value::Null),
+        (new(1), by_other_version("old", 2, Some("an old reason")), &with_old),
+    ] {
+        let profile = value(&join(vec![first, second]).unwrap().0);
+        let reasons = reasons(&profile);
+        // Both have the same frame, so it is one row.
+        let [part] = rows(&profile["shared"]["frameTable"]["subcategory"])[..] else {
+            panic!("{}", profile["shared"]["frameTable"])
+        };
+        assert_eq!(reasons[part], "outside of Java");
+        let sorted = |reasons: &Value| {
+            let mut names: Vec<String> = serde_json::from_value(reasons.clone()).unwrap();
+            names.sort_unstable();
+            names
+        };
+        assert!(expected.is_null() || sorted(&reasons) == sorted(expected), "{reasons}");
+    }
 }
