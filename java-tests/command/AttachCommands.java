@@ -198,7 +198,7 @@ public class AttachCommands {
     private void mistakes() throws Exception {
         String engine = Tool.vouch(dir, "attach", pid, "--engine", "prof", "--out", "none.json").refused();
         Check.contains(engine, "engine=prof: must be one of auto, perf, timer, itimer", "a bad value");
-        Check.contains(Tool.vouch(dir, "start", pid, "--out", "/nowhere/at/all.json").refused(), "the folder /nowhere/at does not exist", "a bad place");
+        Check.contains(Tool.vouch(dir, "start", pid, "--out", "/nowhere/at/all.json").refused(), "the folder of /nowhere/at/all.json does not exist", "a bad place");
         Check.contains(Tool.vouch(dir, "stop", pid).refused(), "no recording is running", "stop without a recording");
         Tool.vouch(dir, "start", pid, "--out", "one.json").ok();
         Check.contains(Tool.vouch(dir, "attach", pid, "--out", "two.json").refused(), "a recording is running already", "a second recording");

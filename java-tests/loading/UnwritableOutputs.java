@@ -28,12 +28,12 @@ public class UnwritableOutputs {
         Path place = Files.createDirectory(Paths.get("place").toAbsolutePath());
         Path folder = Files.createDirectory(place.resolve("folder.json"));
         Path missing = place.resolve("missing");
-        refused("out=" + missing + "/p.json", missing + " does not exist", "create it");
-        refused("report=" + missing + "/r.json", missing + " does not exist", "create it");
+        refused("out=" + missing + "/p.json", "the folder of " + missing + "/p.json does not exist", "create it");
+        refused("report=" + missing + "/r.json", "the folder of " + missing + "/r.json does not exist", "create it");
         refused("out=/proc/p.json", "/proc/p.json", "cannot be written", "choose another folder");
-        refused("out=" + folder, folder + ": is a folder");
+        refused("out=" + folder, folder + " is a folder");
         refused("out=" + missing + "/p.json.gz,out=" + folder + ",report=/proc/r.json",
-            missing + " does not exist", "is a folder", "/proc/r.json");
+            missing + "/p.json.gz does not exist", "is a folder", "/proc/r.json");
 
         // One file for two outputs, in different spellings.
         Path file = place.resolve("p.json");

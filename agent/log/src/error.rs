@@ -17,9 +17,9 @@ pub enum Error {
     NotARecording,
     #[error("cannot be converted into a profile: its beginning is missing")]
     BeginningMissing,
-    #[error("{path}: the folder {folder} does not exist: create it first")]
-    FolderMissing { path: PathBuf, folder: PathBuf },
-    #[error("{0}: is a folder: name a file")]
+    #[error("the folder of {0} does not exist: create it first")]
+    FolderMissing(PathBuf),
+    #[error("{0} is a folder: name a file")]
     IsAFolder(PathBuf),
     #[error("{path}: {obstacle}")]
     Irreplaceable { path: PathBuf, obstacle: Obstacle },
