@@ -154,7 +154,7 @@ pub struct Samples {
     pub vouch_context: Option<Vec<Option<usize>>>,
     /// The time from each sample to the next, in milliseconds.
     pub time_deltas: Option<Vec<f64>>,
-    /// The number of samples of each row, which share the row's weight. Without it, each row is one.
+    /// The number of samples of each row. They share its weight. Without it, each row is a sample.
     #[serde(skip)]
     pub counts: Option<Vec<u64>>,
 }

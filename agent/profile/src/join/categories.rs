@@ -1,8 +1,8 @@
 //! Joins profiles that versions of Vouch with more or fewer categories wrote.
 //!
-//! Samples refer to a category by its number, so a later version may only add categories at the end.
-//! Profiles in which a number means something else must be refused. Subcategories have names: those
-//! of "No stack" are sorted, so a new reason moves the others.
+//! Samples refer to a category by its number, so a later version may only add categories at the
+//! end. Profiles in which a number means something else must be refused. Subcategories have names:
+//! those of "No stack" are sorted, so a new reason moves the others.
 
 use indexmap::IndexSet;
 use serde_json::Value;
