@@ -251,6 +251,12 @@ pub enum Error {
     Replay(io::Error),
     #[error("the output could not be written: {0}")]
     Answer(io::Error),
+    #[error(
+        "an assistant starts `vouch mcp` and asks it by its standard input: add it to your assistant as an MCP server (docs/assistants.md)"
+    )]
+    McpOnTerminal,
+    #[error("the assistant could not be answered: {0}")]
+    Mcp(io::Error),
     #[error("{path} cannot be written: {why}")]
     Unwritable { path: PathBuf, why: io::Error },
     #[error("cannot be converted into {name}: its name must end in {endings}")]

@@ -15,6 +15,7 @@ mod agent;
 mod agent_options;
 mod attach;
 mod audit;
+mod call_tree;
 mod convert;
 #[cfg(test)]
 mod corrupt_profiles;
@@ -31,6 +32,7 @@ mod groups;
 mod join;
 mod jvm;
 mod list;
+mod mcp;
 mod measure;
 mod measured_profile;
 mod merge;
@@ -191,6 +193,8 @@ enum Verb {
         #[command(flatten)]
         how: view::ViewOptions,
     },
+    /// Answer an assistant's questions about profiles (Model Context Protocol)
+    Mcp,
     /// Print the version
     #[command(hide = true)]
     Version,
@@ -266,6 +270,7 @@ fn answer(verb: Verb) -> Result<(String, ExitCode), Error> {
         Verb::View { file, how } => view::view(&file, &how),
         Verb::Flame { file, how } => flame::flame(&file, how),
         Verb::Top { file, question } => top::top(&file, &question),
+        Verb::Mcp => mcp::mcp(),
         Verb::Version => Ok(format!("vouch {}\n", env!("CARGO_PKG_VERSION"))),
     };
     told.map(|text| (text, ExitCode::SUCCESS))

@@ -15,6 +15,7 @@ use vouch_report::{
     CPU_TIME, ProcessTime, WeightSum, effective, float, grouped, percent, plain, points_off, share, shortened,
 };
 
+use crate::call_tree::CallTree;
 use crate::counted::{Counted, Unit};
 use crate::error::Error;
 use crate::neighbours::{NeighbourOptions, Neighbours};
@@ -26,6 +27,9 @@ use crate::tally::{Rows, Time};
 /// prints at least `MIN_NAME_COLUMNS`, however narrow the terminal is.
 const MAX_NAME_COLUMNS: usize = 90;
 const MIN_NAME_COLUMNS: usize = 24;
+/// The number of rows of a table and of a tree, where the user names none.
+const ROWS: usize = 20;
+const TREE_ROWS: usize = 60;
 /// With fewer samples than this, a note says how uncertain the shares are.
 const FEW: u64 = 30;
 
@@ -39,15 +43,18 @@ pub struct Question {
     neighbours: NeighbourOptions,
     #[command(flatten)]
     wanted: SampleFilter,
+    /// List the calls as a tree, the heaviest first: each method below its caller
+    #[arg(long, conflicts_with_all = ["by", "sort", "callers", "callees"])]
+    tree: bool,
     /// List the lines of methods
     #[arg(long)]
     lines: bool,
     /// Sort by what methods have themselves, or with all that they called
     #[arg(long, value_enum, default_value_t = Order::Own)]
     sort: Order,
-    /// List at most this many rows
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = row_count, allow_hyphen_values = true)]
-    rows: usize,
+    /// List at most this many rows [default: 20, or 60 with --tree]
+    #[arg(long, value_name = "N", value_parser = row_count, allow_hyphen_values = true)]
+    rows: Option<usize>,
     /// Print the rows as JSON, in milliseconds (or bytes) and as shares
     #[arg(long)]
     json: bool,
@@ -71,7 +78,8 @@ pub fn top(file: &Path, question: &Question) -> Result<String, Error> {
         chosen.map(|chosen| Neighbours::count(&profile, &samples, chosen, question.lines)).transpose();
     let neighbours = neighbours.map_err(about)?;
     let all = sum(samples.iter());
-    let rows = question.rows;
+    let tree = question.tree.then(|| CallTree::count(&profile, &samples, question.lines));
+    let rows = question.rows.unwrap_or(if question.tree { TREE_ROWS } else { ROWS });
     let report = profile.report_of_samples();
     let counted = profile.counted(report.as_ref());
     let whole = report.as_ref().filter(|_| !question.wanted.is_part() && counted.what == CPU_TIME);
@@ -88,6 +96,8 @@ pub fn top(file: &Path, question: &Question) -> Result<String, Error> {
             }
         } else if let Some(neighbours) = &neighbours {
             neighbours.json(&mut told, &counted, rows);
+        } else if let Some(tree) = &tree {
+            tree.json(&mut told, &counted, all, rows);
         } else {
             let methods = methods(&profile, &samples, question);
             told["rows"] = methods.iter().take(rows).map(|(name, time)| {
@@ -121,9 +131,11 @@ pub fn top(file: &Path, question: &Question) -> Result<String, Error> {
         text.extend(vouch_ms.map(|ms| vouch_row(ms, 37)));
     } else if let Some(neighbours) = &neighbours {
         neighbours.print(&mut text, &counted, all, rows);
+    } else if let Some(tree) = &tree {
+        tree.print(&mut text, &counted, all, (rows, width(36)));
     } else {
         let methods = methods(&profile, &samples, question);
-        print_methods(&mut text, &counted, &methods, (all, vouch_ms), question);
+        print_methods(&mut text, &counted, &methods, (all, vouch_ms), (rows, question.lines));
     }
     Ok(text)
 }
@@ -310,9 +322,8 @@ fn print_methods(
     counted: &Counted,
     methods: &[(String, Time)],
     (all, vouch_ms): (WeightSum, Option<f64>),
-    question: &Question,
+    (rows, lines): (usize, bool),
 ) {
-    let Question { rows, lines, .. } = *question;
     let widest = width(45);
     let shown = &methods[..methods.len().min(rows)];
     let is_uncertain = shown.iter().any(|(_, time)| time.uncertain > 0);

@@ -6,6 +6,7 @@ mod diff;
 mod events;
 mod explain;
 mod flame;
+mod mcp;
 mod measures;
 mod merge;
 mod outputs;

@@ -68,6 +68,48 @@ fn refused(output: &Output) -> String {
     text
 }
 
+#[test]
+fn a_tree_has_each_method_below_its_caller() {
+    let mut profile = profile();
+    // main calls serve, which calls again and itself; again calls itself.
+    profile["shared"]["stackTable"]["prefixOffset"][4] = json!(3);
+    let path = file("tree.json", &profile);
+    let rows = |arguments: &[&str]| {
+        let lines = good(&top(&path, arguments));
+        lines.into_iter().skip_while(|line| !line.starts_with("total share")).skip(1).collect::<Vec<_>>()
+    };
+    let dash = "A line with a dash begins a branch. A line without one is called by the line above it.";
+    let all = [
+        "20.0 ms 83.3 % - main",
+        "20.0 ms 83.3 % 10.0 % serve",
+        "10.0 ms 41.7 % 60.0 % - again",
+        "4.0 ms 16.7 % 100.0 % again",
+        "8.0 ms 33.3 % 100.0 % - serve",
+        "4.0 ms 16.7 % 100.0 % - [GC]",
+    ];
+    assert_eq!(rows(&["--tree"]), [&all[..], &[dash]].concat());
+    // A caller with one callee in the list begins no branch.
+    assert_eq!(
+        rows(&["--tree", "--rows", "3"]),
+        [
+            "20.0 ms 83.3 % - main",
+            all[1],
+            "10.0 ms 41.7 % 60.0 % again",
+            dash,
+            "3 more calls: --rows shows more"
+        ]
+    );
+    let output = top(&path, &["--tree", "--json"]);
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let depths: Vec<_> = json["rows"].as_array().unwrap().iter().map(|row| row["depth"].clone()).collect();
+    assert_eq!(json!(depths), json!([0, 1, 2, 3, 2, 0]), "{json:#}");
+    assert_eq!(
+        json["rows"][1],
+        json!({ "name": "serve", "depth": 1, "total_ms": 20.0, "total_share": 10.0 / 12.0, "self_ms": 2.0 })
+    );
+    assert_eq!(top(&path, &["--tree", "--sort", "total"]).status.code(), Some(2));
+}
+
 /// Puts `again` on top twice: once proven, once as a guess.
 fn make_again_uncertain(profile: &mut Value) {
     profile["meta"]["categories"][0]["subcategories"] =
