@@ -111,7 +111,12 @@ fn guarded_by_x86_64(bytes: &[u8], address: usize, charged_end: usize) -> Option
 /// and has the charged one. The parts of a check are executed one after the other, and no other
 /// instruction reads their results.
 fn check_from(instructions: &[iced_x86::Instruction], charged: usize) -> Option<usize> {
-    let is_comparison = |it: &iced_x86::Instruction| [Mnemonic::Cmp, Mnemonic::Test].contains(&it.mnemonic());
+    // Most instructions begin no check. What the others read and write takes long to find.
+    let first = instructions.first()?;
+    let is_branch = first.flow_control() == FlowControl::ConditionalBranch;
+    if !(is_branch && charged == 0 || is_comparison(first) || loads_class(first)) {
+        return None;
+    }
     let mut factory = InstructionInfoFactory::new();
     // These registers have values that depend on the class.
     let mut found: Vec<Register> = Vec::new();
@@ -137,7 +142,7 @@ fn check_from(instructions: &[iced_x86::Instruction], charged: usize) -> Option<
         let depends = registers(reads).any(|register| found.contains(&register));
         let is_memory_written = info.used_memory().iter().any(|used| writes(used.access()));
         let is_next = match index {
-            0 => is_comparison(it) || it.mnemonic() == Mnemonic::Mov && !is_memory_written && reads_class(it),
+            0 => is_comparison(it) || !is_memory_written && loads_class(it),
             _ => depends,
         };
         if it.flow_control() != FlowControl::Next || is_compared && it.rflags_modified() != 0 {
@@ -163,8 +168,15 @@ fn check_from(instructions: &[iced_x86::Instruction], charged: usize) -> Option<
     None
 }
 
-/// True if the only memory that the instruction reads is the klass field of an object's header.
-fn reads_class(instruction: &iced_x86::Instruction) -> bool {
+fn is_comparison(instruction: &iced_x86::Instruction) -> bool {
+    [Mnemonic::Cmp, Mnemonic::Test].contains(&instruction.mnemonic())
+}
+
+/// True if the only memory that a `mov` can read is the klass field of an object's header.
+fn loads_class(instruction: &iced_x86::Instruction) -> bool {
+    if instruction.mnemonic() != Mnemonic::Mov {
+        return false;
+    }
     let is_other = [Register::RSP, Register::R15].contains(&instruction.memory_base());
     instruction.memory_index() == Register::None && instruction.memory_displacement64() == CLASS && !is_other
 }
