@@ -217,7 +217,7 @@ impl Agent {
         // SAFETY: the JavaThread is the calling thread's.
         self.layouts.get_or_init(|| unsafe { JvmLayouts::find(&self.hotspot, thread) });
         if let Some(own) = self.own() {
-            self.resolver.set_layout(own.methods());
+            self.resolver.set_walker(own);
         }
         // Before JDK 24 the JVM does not store the mounted virtual thread's number in its carrier.
         if self.jvmti.jdk().is_some_and(|jdk| jdk >= 24)

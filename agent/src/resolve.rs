@@ -23,7 +23,7 @@ use vouch_collect::method::{Handle, Method};
 use vouch_collect::resolve::{self, Origins};
 use vouch_sample::{Frame, MethodId, ResolvedFrame, ResolvedMethod};
 use vouch_sampling::clock;
-use vouch_unwind::hotspot::layout::MethodLayout;
+use vouch_unwind::hotspot::HotspotWalker;
 use vouch_unwind::memory::PeekedMemory;
 
 use crate::facade::Jvmti;
@@ -51,7 +51,7 @@ impl Resolver {
             jvmti,
             loaders: OnceCell::new(),
             weak: WeakClasses::default(),
-            layout: OnceCell::new(),
+            walker: OnceCell::new(),
             may_have_security_manager: jvmti.jdk().is_none_or(|jdk| jdk < 24),
         };
         Self { names: resolve::Resolver::new(origins, late_ids), services }
@@ -61,11 +61,11 @@ impl Resolver {
         JvmClasses { services: &self.services, env }
     }
 
-    /// Sets the layout by which ids are checked, if this process may read memory at any address
-    /// through the kernel.
-    pub fn set_layout(&self, layout: MethodLayout) {
-        if let Some(memory) = PeekedMemory::allowed() {
-            let _ = self.services.layout.set((layout, memory));
+    /// Sets the walker with the layout by which ids are checked, if this process may read memory at
+    /// any address through the kernel.
+    pub fn set_walker(&self, walker: &'static HotspotWalker) {
+        if PeekedMemory::allowed().is_some() {
+            let _ = self.services.walker.set(walker);
         }
     }
 

@@ -3,16 +3,18 @@
 //! The getters of Java objects only read fields, so they call no URL handler of the program. The
 //! private ones do not call the program's SecurityManager.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use jni::JNIEnv;
 use jni::objects::{GlobalRef, JObject};
 use jni_sys::{jclass, jmethodID};
 use once_cell::sync::OnceCell;
 use vouch_collect::jvm::classes::{Classes, CodeSource, LoadedClass};
 use vouch_collect::method::{LineEntry, MethodName};
+use vouch_hotspot::nmethods::CachedMemory;
 use vouch_sample::MethodId;
-use vouch_unwind::hotspot::layout::MethodLayout;
+use vouch_unwind::hotspot::HotspotWalker;
 use vouch_unwind::hotspot::method::is_id;
-use vouch_unwind::memory::PeekedMemory;
 
 use super::loaders::PermanentLoaders;
 use super::weak_classes::WeakClasses;
@@ -26,8 +28,8 @@ pub struct Services {
     pub loaders: OnceCell<PermanentLoaders>,
     /// The classes that may be unloaded, by the number in their handle.
     pub weak: WeakClasses,
-    /// The layout by which an id is checked; empty if it is unknown.
-    pub layout: OnceCell<(MethodLayout, PeekedMemory)>,
+    /// The walker with the layout by which an id is checked; empty if it is unknown.
+    pub walker: OnceCell<&'static HotspotWalker>,
     /// True if the program may have a SecurityManager. Then getters without its check are called.
     pub may_have_security_manager: bool,
 }
@@ -35,8 +37,13 @@ pub struct Services {
 impl Services {
     /// Returns true if it is safe to pass the JVM an id that a walk returned.
     pub fn is_safe(&self, id: MethodId) -> bool {
-        // Tries twice, because HotSpot may move the ids of the class meanwhile.
-        self.layout.get().is_none_or(|(layout, memory)| (0..2).any(|_| is_id(memory, layout, id.0)))
+        self.walker.get().is_none_or(|walker| {
+            let layout = walker.methods();
+            // An id is near others, so under the guard few blocks are read, without a system call.
+            let memory = || CachedMemory::new(!walker.unguarded.load(Relaxed));
+            // Tries twice, because HotSpot may move the ids of the class meanwhile.
+            (0..2).any(|_| is_id(&memory(), &layout, id.0))
+        })
     }
 
     /// Returns true if the class's loader is never collected.
