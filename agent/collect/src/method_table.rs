@@ -29,6 +29,8 @@ pub struct MethodTable {
     names: HashMap<Box<str>, Arc<str>>,
     /// The number of resolved methods that got a generated number.
     made: usize,
+    /// The classes that are never unloaded, by the id of each of their methods.
+    classes: HashMap<MethodId, Arc<Class>>,
 }
 
 impl MethodTable {
@@ -53,6 +55,16 @@ impl MethodTable {
             let method = Method { id, class: Arc::clone(class), name, descriptor, lines: lines.into() };
             self.methods.insert(resolved, method);
         }
+    }
+
+    /// Adds a class that is never unloaded, by the ids of all its methods.
+    pub fn add_class(&mut self, class: &Arc<Class>, ids: &[MethodId]) {
+        self.classes.extend(ids.iter().map(|id| (*id, Arc::clone(class))));
+    }
+
+    /// Returns the class of a method, if [`Self::add_class`] has added it.
+    pub fn class_of(&self, id: MethodId) -> Option<Arc<Class>> {
+        self.classes.get(&id).cloned()
     }
 
     /// Resolves the method that the JVM's `id` had at a time.

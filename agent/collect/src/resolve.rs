@@ -1,9 +1,9 @@
 //! Resolves method ids to names and lines, in normal context.
 //!
 //! Names must outlive their classes. A class of the boot loader, or of the system loader and its
-//! parents, is never unloaded. Its methods are named when a sample first needs one. Any other class
-//! may be unloaded by then, so it is named soon after it was prepared. A reference keeps it loaded
-//! until then.
+//! parents, is never unloaded. A method of it is named when a sample first needs it. Any other
+//! class may be unloaded by then, so it is named soon after it was prepared. A reference keeps it
+//! loaded until then.
 //!
 //! A method id is passed to the JVM only if its class is never unloaded, or a reference keeps it. A
 //! walk may also return a wrong id, which a JVM up to JDK 25 would dereference. So the memory of an
@@ -119,7 +119,9 @@ impl<Kept> Resolver<Kept> {
         jvm.with_declaring(id, |class| {
             // A class that may be unloaded was named when it was prepared, so this id is of an
             // older version of it. (With `late_ids`, no class was named.)
-            if self.late_ids || class.is_permanent() {
+            if class.is_permanent() {
+                self.name_method(class, id);
+            } else if self.late_ids {
                 self.name_class(class, 0);
             }
             if self.find(resolved).is_none() {
@@ -159,6 +161,31 @@ impl<Kept> Resolver<Kept> {
         let described = Arc::new(self.describe(class, &signature));
         let lines = class.lines(id);
         self.table.lock().add(&described, vec![(id, name, lines)], 0);
+    }
+
+    /// Adds a method to the table. Its class has a loader that is never collected, so other methods
+    /// of the class can still be named when a sample first needs them.
+    fn name_method(&self, class: &mut dyn LoadedClass<Kept>, id: MethodId) {
+        let described = self.table.lock().class_of(id);
+        let described = described.or_else(|| {
+            let (signature, ids) = (class.signature()?, class.methods()?);
+            if readable::is_hidden(&signature) {
+                // It may be unloaded before its loader.
+                self.name_class(class, 0);
+                return None;
+            }
+            let known = ids.iter().find_map(|id| self.table.lock().class_of(*id));
+            let described = known.unwrap_or_else(|| Arc::new(self.describe(class, &signature)));
+            let mut table = self.table.lock();
+            table.add_class(&described, &ids);
+            table.class_of(id)
+        });
+        // An obsolete method is not one of the class.
+        if let Some(described) = described {
+            let name = class.method_name(id).unwrap_or_else(MethodName::unknown);
+            let lines = class.lines(id);
+            self.table.lock().add(&described, vec![(id, name, lines)], 0);
+        }
     }
 
     /// Adds all methods of a class to the table, as of the time `since`.

@@ -186,6 +186,21 @@ fn a_class_that_is_never_unloaded_is_named_when_a_sample_needs_it() {
 }
 
 #[test]
+fn the_methods_of_a_class_are_named_one_by_one_and_share_the_class() {
+    let (resolver, mut jvm) = (resolver(), FakeClasses::default());
+    jvm.prepare(&resolver, FakeClass::permanent("LA;", &[(1, "run"), (2, "stop"), (3, "wait")]), 100);
+    let mut named = |id| resolver.method(&mut jvm, ResolvedMethod(id)).unwrap();
+    let [stop, run] = [2, 1].map(&mut named);
+    assert_eq!([stop.full_name(), run.full_name()], ["A.stop", "A.run"]);
+    assert!(Arc::ptr_eq(&stop.class, &run.class));
+    assert!(resolver.find(ResolvedMethod(3)).is_none(), "no sample needs it");
+    // The class was redefined, and has another method now.
+    jvm.loaded.get_mut("LA;").unwrap().methods.push((4, "added"));
+    let added = resolver.method(&mut jvm, ResolvedMethod(4)).unwrap();
+    assert!(Arc::ptr_eq(&added.class, &run.class) && !resolver.has_seen_obsolete());
+}
+
+#[test]
 fn the_jvm_is_not_asked_about_an_unsafe_id() {
     let (resolver, mut jvm) = (resolver(), FakeClasses::default());
     jvm.unsafe_ids.push(0xbad);
