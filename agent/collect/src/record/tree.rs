@@ -65,12 +65,16 @@ struct Kept {
     standing: Standing,
     depth: u32,
     cut: bool,
+    /// The child that was found or added last.
+    recent: Option<NodeId>,
 }
 
 /// The tree of all walks, with an index from parent and frame to child.
 #[derive(Debug, Default)]
 pub struct Tree {
     nodes: Vec<Kept>,
+    /// The root that was found or added last.
+    recent: Option<NodeId>,
     /// The children of nodes, by parent node and frame.
     children: Index<NodeId>,
     frames: Table<ResolvedFrame, WalkFrameId>,
@@ -97,25 +101,45 @@ impl Tree {
         self.recorded[frame.row()] = Some(recorded);
     }
 
-    pub fn child(&self, parent: Option<NodeId>, frame: WalkFrameId) -> Option<NodeId> {
-        let wanted = Some((parent, frame));
-        self.children.find(&wanted, |id| self.nodes[id.row()].key() == wanted)
+    /// Finds a node's child, or a root. It is the recent one in most cases, which needs no index.
+    pub fn child(&mut self, parent: Option<NodeId>, frame: ResolvedFrame) -> Option<NodeId> {
+        let wanted: Key = (parent, Some(frame));
+        let recent = *self.recent(parent);
+        let Self { nodes, frames, children, .. } = self;
+        let is_wanted = |id: NodeId| key(nodes, frames, id) == wanted;
+        if recent.is_some_and(is_wanted) {
+            return recent;
+        }
+        let found = children.find(&wanted, is_wanted);
+        if found.is_some() {
+            *self.recent(parent) = found;
+        }
+        found
     }
 
     pub fn add(&mut self, node: Node) -> NodeId {
         let Node { parent, frame, stack, standing, depth, cut } = node;
-        let frame = frame.map(|frame| self.frames.intern(frame));
-        let (id, kept) =
-            (NodeId::from_row(self.nodes.len()), Kept { parent, frame, stack, standing, depth, cut });
-        self.nodes.push(kept);
-        if kept.frame.is_some() {
-            self.children.add(&kept.key(), id, |id| self.nodes[id.row()].key());
+        let kept = frame.map(|frame| self.frames.intern(frame));
+        let id = NodeId::from_row(self.nodes.len());
+        self.nodes.push(Kept { parent, frame: kept, stack, standing, depth, cut, recent: None });
+        if let Some(frame) = frame {
+            let Self { nodes, frames, children, .. } = self;
+            children.add(&(parent, Some(frame)), id, |id| key(nodes, frames, id));
+            *self.recent(parent) = Some(id);
         }
         id
     }
 
+    /// Returns the child of a node that was found or added last, or the root.
+    fn recent(&mut self, parent: Option<NodeId>) -> &mut Option<NodeId> {
+        match parent {
+            Some(parent) => &mut self.nodes[parent.row()].recent,
+            None => &mut self.recent,
+        }
+    }
+
     pub fn get(&self, id: NodeId) -> Node {
-        let Kept { parent, frame, stack, standing, depth, cut } = self.nodes[id.row()];
+        let Kept { parent, frame, stack, standing, depth, cut, .. } = self.nodes[id.row()];
         let frame = frame.map(|frame| self.frames.get(frame));
         Node { parent, frame, stack, standing, depth, cut }
     }
@@ -136,9 +160,10 @@ impl Tree {
     }
 }
 
-impl Kept {
-    /// Returns the key of a node in the index. A placeholder has none.
-    fn key(&self) -> Option<(Option<NodeId>, WalkFrameId)> {
-        Some((self.parent, self.frame?))
-    }
+/// The key of a node in the index. A placeholder has no frame.
+type Key = (Option<NodeId>, Option<ResolvedFrame>);
+
+fn key(nodes: &[Kept], frames: &Table<ResolvedFrame, WalkFrameId>, id: NodeId) -> Key {
+    let Kept { parent, frame, .. } = nodes[id.row()];
+    (parent, frame.map(|frame| frames.get(frame)))
 }

@@ -14,7 +14,7 @@ use super::names::Names;
 use super::reasons::Reasons;
 use super::refutations::{Against, Refutations};
 use super::stack_budget::StackBudget;
-use super::tree::{Node, NodeId, Standing, Tree, WalkFrameId};
+use super::tree::{Node, NodeId, Standing, Tree};
 use super::witnessed_stacks::WitnessedStacks;
 use crate::jvm::Jvm;
 use crate::prove::Prover;
@@ -189,9 +189,8 @@ impl Walks {
                 continue;
             }
             for frame in block.iter().rev() {
-                let id = self.tree.intern(*frame);
-                let known = self.tree.child(node, id);
-                let reached = known.unwrap_or_else(|| self.add(node, (id, *frame), recording, names, jvm));
+                let known = self.tree.child(node, *frame);
+                let reached = known.unwrap_or_else(|| self.add(node, *frame, recording, names, jvm));
                 node = Some(reached);
                 if is_short {
                     self.last.push((*frame, reached));
@@ -224,13 +223,14 @@ impl Walks {
     fn add(
         &mut self,
         parent: Option<NodeId>,
-        (id, frame): (WalkFrameId, ResolvedFrame),
+        frame: ResolvedFrame,
         recording: &mut Recording,
         names: &mut Names,
         jvm: &mut dyn Jvm,
     ) -> NodeId {
         let above = parent.map(|parent| self.tree.get(parent));
         let caller = above.and_then(|above| above.frame).filter(|caller| caller.is_judged_caller_of(frame));
+        let id = self.tree.intern(frame);
         // The frame needs a name whether or not it is proven.
         let recorded = self.tree.recorded(id).unwrap_or_else(|| {
             let (func, line) = names.func(recording, frame, jvm);
