@@ -62,6 +62,17 @@ public class NativeFrames {
         Check.atLeast(500, whole, "whole walks of native frames");
         // A library that has just been loaded is not known for some milliseconds.
         Check.atMost(0.01, broken / (whole + broken), "share of broken walks");
+        calls(run.report().json.getAsJsonObject("native_calls"));
+    }
+
+    /** Machine code must prove most calls between native frames, and refute none. */
+    private static void calls(JsonObject calls) {
+        double checked = calls.get("checked").getAsDouble();
+        Check.atLeast(2_000, checked, "checked calls");
+        Check.equal(0, calls.get("refuted").getAsInt(), "refuted calls of " + calls);
+        Check.atMost(0.001, calls.get("unjudged").getAsDouble() / checked, "share of calls that are not judged");
+        Check.atLeast(0.4, calls.get("proven").getAsDouble() / checked, "share of proven calls of " + calls);
+        Check.that(calls.get("distinct").getAsDouble() < checked / 2, "each call is judged once: " + calls);
     }
 
     /** The samples of the VM's threads of a kind must have its category, and such a function. */

@@ -17,6 +17,7 @@ mod hottest;
 mod interval;
 mod jvm;
 mod measures;
+mod native_calls;
 pub mod options;
 mod plausible;
 mod process;
@@ -39,6 +40,7 @@ pub use hottest::Hottest;
 pub use interval::{effective, points_off, share, wilson};
 pub use jvm::{ClassReport, CompilerReport, EventReport, SafepointReport, WaitingReport};
 pub use measures::{ExactTotal, LiveObjectsReport, MeasureReport};
+pub use native_calls::{NativeCallReport, RefutedNativeCall};
 pub use plausible::{
     APPROXIMATE_TOP_FRAME, COMPILED_BEFORE_ATTACH, FRAMES_LEFT_OUT, PlausibleReport, REMEDIES, Remedy,
     TOP_FRAME_PUT_BACK, UNKNOWN_TOP_FRAME, WITHOUT_DEBUG_INFO, reason,

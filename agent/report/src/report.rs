@@ -16,6 +16,7 @@ use crate::groups::GroupReport;
 use crate::hottest::Hottest;
 use crate::jvm::{ClassReport, CompilerReport, EventReport, SafepointReport, WaitingReport};
 use crate::measures::{ExactTotal, LiveObjectsReport, MeasureReport, measures};
+use crate::native_calls::NativeCallReport;
 use crate::plausible::PlausibleReport;
 use crate::proof::{Conservation, EdgeReport, Power, RefutationReport};
 use crate::time::{float, intervals_ms, millis};
@@ -170,6 +171,9 @@ pub struct Run {
     /// How the walks of native frames ended. `None` if stacks have only Java frames.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub native_walks: Option<NativeReport>,
+    /// How the calls between native frames hold. `None` if stacks have only Java frames.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native_calls: Option<NativeCallReport>,
     /// The wall-clock time of Java threads, by state. `None` if it was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall_clock: Option<WallClockReport>,

@@ -15,6 +15,7 @@ use crate::contexts::ContextsReport;
 use crate::groups::GroupReport;
 use crate::jvm::{ClassReport, CompilerReport, EventReport, SafepointReport};
 use crate::measures::{ExactTotal, LiveObjectsReport, MeasureReport};
+use crate::native_calls::NativeCallReport;
 use crate::plausible::PlausibleReport;
 use crate::proof::{Conservation, EdgeReport, MAX_LISTED, Power, RefutationReport, WitnessPower};
 use crate::report::{
@@ -204,6 +205,23 @@ impl Add for EdgeReport {
     }
 }
 
+impl Add for NativeCallReport {
+    fn add(
+        &mut self,
+        Self { checked, distinct, proven, plausible, refuted, unjudged, took_ms, refutations }: Self,
+    ) {
+        self.checked.add(checked);
+        self.distinct.add(distinct);
+        self.proven.add(proven);
+        self.plausible.add(plausible);
+        self.refuted.add(refuted);
+        self.unjudged.add(unjudged);
+        self.took_ms.add(took_ms);
+        self.refutations.extend(refutations);
+        self.sort_refutations();
+    }
+}
+
 impl Add for EventReport {
     fn add(&mut self, Self { count, shown, left_out, took_ms, longest_ms }: Self) {
         self.count.add(count);
@@ -346,6 +364,7 @@ impl Add for Run {
             names_lost,
             stacks_cut,
             native_walks,
+            native_calls,
             wall_clock,
             contexts_left_out: _,
         } = more;
@@ -413,6 +432,7 @@ impl Add for Run {
         self.names_lost.add(names_lost);
         self.stacks_cut.add(stacks_cut);
         self.native_walks.add(native_walks);
+        self.native_calls.add(native_calls);
         self.wall_clock.add(wall_clock);
     }
 }

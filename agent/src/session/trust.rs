@@ -126,6 +126,7 @@ pub fn run(session: &Session, program: &Program, power: Powers, now: &Moment) ->
         names_lost: session.recorder.names_lost(),
         stacks_cut: session.recorder.stacks_cut(),
         native_walks: native_walks(session, counters),
+        native_calls: session.native.is_some().then(|| session.recorder.native.call_report()),
         wall_clock: session.wall_clock.as_ref().and_then(|times| times.report(&session.recorder)),
         contexts_left_out: contexts().lost().saturating_sub(session.left_out_before),
     }

@@ -36,10 +36,28 @@ pub fn own_cpu() -> u64 {
 pub fn peek<const WORDS: usize>(address: usize) -> Option<[usize; WORDS]> {
     let mut words = [0_usize; WORDS];
     let length = size_of_val(&words);
-    let ours = libc::iovec { iov_base: words.as_mut_ptr().cast(), iov_len: length };
+    // SAFETY: the words are writable, of this length, and may have any content.
+    let read = unsafe { read_memory(address, words.as_mut_ptr().cast(), length) };
+    (read == length).then_some(words)
+}
+
+/// Copies this process's memory at any address. Returns how many bytes were copied, which are fewer
+/// than asked for if the rest is unmapped.
+#[must_use]
+pub fn peek_bytes(address: usize, bytes: &mut [u8]) -> usize {
+    // SAFETY: the bytes are writable, of this length, and may have any content.
+    unsafe { read_memory(address, bytes.as_mut_ptr(), bytes.len()) }
+}
+
+/// Copies `length` bytes of this process's memory through the kernel. Returns how many were copied.
+///
+/// # Safety
+/// `length` bytes must be writable at `to`, and may have any content.
+unsafe fn read_memory(address: usize, to: *mut u8, length: usize) -> usize {
+    let ours = libc::iovec { iov_base: to.cast(), iov_len: length };
     let theirs = libc::iovec { iov_base: address as *mut c_void, iov_len: length };
     // SAFETY: these are raw system calls. The kernel checks the address, and it writes `length`
-    // bytes at most, which is the size of `words`.
+    // bytes at most, which the caller has promised are writable.
     let read = unsafe {
         libc::syscall(
             libc::SYS_process_vm_readv,
@@ -51,7 +69,7 @@ pub fn peek<const WORDS: usize>(address: usize) -> Option<[usize; WORDS]> {
             0_usize,
         )
     };
-    (usize::try_from(read) == Ok(length)).then_some(words)
+    usize::try_from(read).unwrap_or(0)
 }
 
 /// Restores the saved errno when it is dropped, so that a handler does not change the thread's

@@ -1,17 +1,23 @@
-//! Names the native frames of a sample, and puts them above the Java frames that called them.
+//! Names the native frames of a sample, and puts them above the Java frames that called them. Each
+//! call between them is judged by [`calls`].
 //!
-//! Proof judges the Java frames alone. It must not hide that native frames are missing.
+//! It must not hide that native frames are missing.
+
+mod calls;
 
 use std::ops::Range;
 
 use foldhash::HashMap;
 use vouch_recording::{Category, FRAMES_LEFT_OUT, Func, FuncId, Leaf, Recording, StackId};
+use vouch_report::NativeCallReport;
 use vouch_sample::{Certainty, Frame};
 use vouch_signal::lane::Entry;
 use vouch_signal::sample_layout::native;
 use vouch_unwind::native::kernel_symbols::KernelSymbols;
 use vouch_unwind::native::libraries::Library;
 use vouch_unwind::native::symbols::Symbols;
+
+use calls::NativeCalls;
 
 /// How many addresses have their function kept. A program runs far fewer again and again.
 const MAX_KNOWN: usize = 1 << 16;
@@ -33,7 +39,8 @@ pub struct NativeFrames {
     /// True if frames are missing between the last one and the code that called it.
     is_cut: bool,
     /// The functions that were found in the present libraries.
-    known: HashMap<(Frame, Option<Category>), FuncId>,
+    known: HashMap<(Frame, Option<Category>), Known>,
+    calls: NativeCalls,
     /// The addresses of libraries that had gone when the present list was read.
     unloaded: Vec<Range<usize>>,
     /// When the present list was read.
@@ -43,10 +50,19 @@ pub struct NativeFrames {
     is_before_list: bool,
 }
 
+/// What is known of a frame.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    func: FuncId,
+    /// Where the function begins. `None` if it is not of a library, or not known.
+    begin: Option<usize>,
+}
+
 impl NativeFrames {
     /// Sets the libraries that are loaded now. An address may be in another library than before.
     pub fn set_libraries(&mut self, libraries: Vec<Library>, now_ns: u64) {
         self.known.clear();
+        self.calls.forget();
         self.unloaded = self.symbols.set_libraries(libraries);
         self.listed_ns = now_ns;
     }
@@ -56,8 +72,15 @@ impl NativeFrames {
     pub fn take_for_next_recording(&mut self) -> Self {
         let mut next = std::mem::take(self);
         next.known.clear();
+        next.calls = NativeCalls::default();
         next.clear();
         next
+    }
+
+    /// Returns how the calls between the native frames of all samples hold.
+    #[must_use]
+    pub fn call_report(&self) -> NativeCallReport {
+        self.calls.report()
     }
 
     /// Reads the native frames of a sample of this time.
@@ -97,8 +120,17 @@ impl NativeFrames {
             let other = category.unwrap_or(Category::Native);
             stack = recording.placeholder_stack(Some(stack), FRAMES_LEFT_OUT, other);
         }
+        // The return address in the frame below.
+        let mut return_address = None;
         for at in (0..self.frames.len()).rev() {
-            let func = self.func(self.frames[at], category, recording);
+            let Known { func, begin } = self.known(self.frames[at], category, recording);
+            if let (Some(return_address), Frame::Native { pc }) = (return_address, self.frames[at]) {
+                self.calls.judge(return_address, (begin, pc), &mut self.symbols);
+            }
+            return_address = match self.frames[at] {
+                Frame::Native { pc } => Some(begin.and(pc.checked_add(1))),
+                _ => None,
+            };
             let frame =
                 if at == 0 { recording.leaf_frame(func, None, leaf) } else { recording.frame(func, None) };
             stack = recording.stack(Some(stack), frame);
@@ -106,11 +138,11 @@ impl NativeFrames {
         stack
     }
 
-    fn func(&mut self, frame: Frame, category: Option<Category>, recording: &mut Recording) -> FuncId {
+    fn known(&mut self, frame: Frame, category: Option<Category>, recording: &mut Recording) -> Known {
         let is_unsure = self.is_unsure(frame);
         let key = (frame, category);
-        if let Some(func) = self.known.get(&key).filter(|_| !is_unsure) {
-            return *func;
+        if let Some(known) = self.known.get(&key).filter(|_| !is_unsure) {
+            return *known;
         }
         let (found, unknown, own) = match frame {
             Frame::Kernel { pc } => {
@@ -129,7 +161,11 @@ impl NativeFrames {
         let category = category.unwrap_or(own);
         let Some((name, library)) = found else {
             // This is not kept: the library may be known later.
-            return recording.placeholder_func(unknown, category);
+            return Known { func: recording.placeholder_func(unknown, category), begin: None };
+        };
+        let begin = match frame {
+            Frame::Native { pc } => self.symbols.function(pc).map(|function| function.start),
+            _ => None,
         };
         let resource = Some(recording.resource(&library));
         let func =
@@ -137,8 +173,9 @@ impl NativeFrames {
         if self.known.len() >= MAX_KNOWN {
             self.known.clear();
         }
-        self.known.insert(key, func);
-        func
+        let known = Known { func, begin };
+        self.known.insert(key, known);
+        known
     }
 
     /// Returns true if the system has hidden the names of the kernel's functions from a sample that

@@ -4,8 +4,8 @@ use serde_json::Value;
 use vouch_recording::Recording;
 use vouch_report::{
     Clock, EventReport, ExactTotal, FieldReport, GroupReport, KindReport, LiveObjectsReport, MeasureReport,
-    NativeReport, PlausibleReport, RecordingFile, Run, TrustReport, ValueReport, WaitingReport,
-    WallClockReport, WitnessPower, WitnessStack,
+    NativeCallReport, NativeReport, PlausibleReport, RecordingFile, RefutedNativeCall, Run, TrustReport,
+    ValueReport, WaitingReport, WallClockReport, WitnessPower, WitnessStack,
 };
 
 use crate::common::proven_report;
@@ -62,7 +62,7 @@ fn the_keys_are_those_that_tools_read() {
 }
 
 /// The objects in the report with keys that depend on the run, such as names of events.
-const BY_WORD: [&str; 17] = [
+const BY_WORD: [&str; 18] = [
     "agreement",
     "confirmed",
     "contradicted",
@@ -73,6 +73,7 @@ const BY_WORD: [&str; 17] = [
     "groups",
     "markers",
     "measures",
+    "plausible",
     "plausible_because",
     "power",
     "recovery",
@@ -99,6 +100,11 @@ fn keys_within<'v>(name: &str, value: &'v Value, found: &mut Vec<&'v str>) {
     }
 }
 
+fn refuted_native_call() -> RefutedNativeCall {
+    let [kind, caller, return_address, instruction, calls, callee] = [const { String::new() }; 6];
+    RefutedNativeCall { count: 1, kind, caller, return_address, instruction, calls, callee }
+}
+
 #[test]
 fn each_key_is_explained() {
     let page = include_str!("../../../../docs/trust-report.md");
@@ -111,6 +117,8 @@ fn each_key_is_explained() {
     report.run.runs_ms = Some(1.0);
     report.run.recording_file = Some(RecordingFile::default());
     report.run.native_walks = Some(NativeReport::default());
+    report.run.native_calls =
+        Some(NativeCallReport { refutations: vec![refuted_native_call()], ..NativeCallReport::default() });
     report.run.wall_clock = Some(WallClockReport::default());
     report.run.plausible_because = [("class_loading".to_owned(), PlausibleReport::default())].into();
     let [first] = report.run.refutations.as_mut_slice() else { panic!("one refutation") };

@@ -37,8 +37,10 @@ struct SymbolTable {
     functions: Vec<Function>,
     /// The names of all functions, one after the other.
     names: String,
-    /// Where functions begin by the unwind table, sorted, if the file has been stripped.
+    /// Where functions begin by the unwind table or by their symbols, sorted.
     begins: Vec<u64>,
+    /// True if the file has been stripped, so that an address in no symbol is in such a function.
+    is_stripped: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -92,17 +94,44 @@ impl Symbols {
 
     /// Finds the function at an address. The result is `None` if the address is in no library.
     pub fn find(&mut self, address: usize) -> Option<Symbol> {
-        let after = self.libraries.partition_point(|library| library.range.start <= address);
-        let library = self.libraries[..after].last().filter(|it| it.range.contains(&address))?;
-        let table = match self.tables.get(library) {
-            Some(table) => table,
-            None => self.tables.entry(library.clone()).or_insert_with(|| SymbolTable::read(library)),
-        };
+        let (library, table) = self.table(address)?;
         let function = table.find(address).map(demangled);
-        let begin = function.is_none().then(|| table.begin_of(address)).flatten().unwrap_or(address);
+        let is_begin_known = function.is_none() && table.is_stripped;
+        let begin = is_begin_known.then(|| table.bounds(address).0).flatten().unwrap_or(address);
         let offset = begin.wrapping_sub(library.range.start);
         Some(Symbol { library: library.name().to_owned(), function, offset })
     }
+
+    /// Returns the addresses of the function at an address in code: to the next function, so it may
+    /// have bytes after its last instruction. Parts that a compiler has split off are functions.
+    /// `None` if the address is in no code, or before the first function.
+    pub fn function(&mut self, address: usize) -> Option<Range<usize>> {
+        let (library, table) = self.table(address)?;
+        let code = library.code.iter().find(|code| code.contains(&address))?;
+        let (begin, end) = table.bounds(address);
+        Some(begin.filter(|begin| code.contains(begin))?..end.map_or(code.end, |end| end.min(code.end)))
+    }
+
+    /// Returns the name of the library's file at an address, and the offset from its beginning.
+    pub fn offset(&self, address: usize) -> Option<(&str, usize)> {
+        let library = library_at(&self.libraries, address)?;
+        Some((library.name(), address.wrapping_sub(library.range.start)))
+    }
+
+    /// Returns the library at an address with its symbols, which are read the first time.
+    fn table(&mut self, address: usize) -> Option<(&Library, &SymbolTable)> {
+        let library = library_at(&self.libraries, address)?;
+        if !self.tables.contains_key(library) {
+            self.tables.insert(library.clone(), SymbolTable::read(library));
+        }
+        self.tables.get(library).map(|table| (library, table))
+    }
+}
+
+/// Finds the library at an address. The libraries are sorted by address.
+fn library_at(libraries: &[Library], address: usize) -> Option<&Library> {
+    let after = libraries.partition_point(|library| library.range.start <= address);
+    libraries[..after].last().filter(|library| library.range.contains(&address))
 }
 
 impl SymbolTable {
@@ -113,7 +142,10 @@ impl SymbolTable {
         let mut table = read.table;
         if let Some(separate) = debug.and_then(|path| read_file(&path, SymbolReader(library))) {
             // Only the loaded file has the segments by which the bias is found.
-            table = Self { bias: table.bias, begins: Vec::new(), ..separate.table };
+            let begins = table.begins;
+            table = Self { bias: table.bias, is_stripped: false, ..separate.table };
+            table.begins.extend(begins);
+            table.sort_begins();
         }
         table
     }
@@ -171,11 +203,20 @@ impl SymbolTable {
         self.names.get(at as usize..)?.get(..length as usize)
     }
 
-    /// Finds where the function at an address in memory begins, by the unwind table.
-    fn begin_of(&self, address: usize) -> Option<usize> {
+    fn sort_begins(&mut self) {
+        self.begins.sort_unstable();
+        self.begins.dedup();
+        self.begins.shrink_to_fit();
+    }
+
+    /// Finds where the function at an address in memory begins, and where the next one does.
+    fn bounds(&self, address: usize) -> (Option<usize>, Option<usize>) {
         let after = self.begins.partition_point(|begin| *begin <= (address as u64).wrapping_sub(self.bias));
-        let begin = self.begins.get(after.checked_sub(1)?)?;
-        usize::try_from(begin.wrapping_add(self.bias)).ok()
+        let in_memory = |at: Option<usize>| {
+            let begin = self.begins.get(at?)?;
+            usize::try_from(begin.wrapping_add(self.bias)).ok()
+        };
+        (in_memory(after.checked_sub(1)), in_memory(Some(after)))
     }
 }
 
@@ -200,10 +241,11 @@ impl ElfReader for SymbolReader<'_> {
             }
         }
         table.finish();
-        if file.symbols().next().is_none() {
-            table.begins =
-                file.section_by_name(".eh_frame_hdr").and_then(|it| function_starts(&it)).unwrap_or_default();
-        }
+        table.is_stripped = file.symbols().next().is_none();
+        let starts = file.section_by_name(".eh_frame_hdr").and_then(|it| function_starts(&it));
+        table.begins = starts.unwrap_or_default();
+        table.begins.extend(table.functions.iter().map(|function| function.begin));
+        table.sort_begins();
         Some(SymbolsRead { table, build_id: file.build_id().ok().flatten().map(<[u8]>::to_vec) })
     }
 }
@@ -221,9 +263,7 @@ fn function_starts<'d>(section: &impl ObjectSection<'d>) -> Option<Vec<u64>> {
         let begin = i32::from_le_bytes([entry[0], entry[1], entry[2], entry[3]]);
         address.wrapping_add_signed(begin.into())
     });
-    let mut begins: Vec<u64> = begins.collect();
-    begins.sort_unstable();
-    Some(begins)
+    Some(begins.collect())
 }
 
 /// Returns the path of an installed debug file by the build id of the library.
@@ -289,8 +329,9 @@ mod tests {
     #[test]
     fn without_symbols_an_address_has_the_beginning_of_its_function() {
         let table = SymbolTable { bias: 0x1000, begins: vec![0x10, 0x30], ..SymbolTable::default() };
-        let begins = [0x100f, 0x1010, 0x102f, 0x1030].map(|address| table.begin_of(address));
-        assert_eq!(begins, [None, Some(0x1010), Some(0x1010), Some(0x1030)]);
+        let bounds = [0x100f, 0x1010, 0x102f, 0x1030].map(|address| table.bounds(address));
+        let (first, second) = (Some(0x1010), Some(0x1030));
+        assert_eq!(bounds, [(None, first), (first, second), (first, second), (second, None)]);
     }
 
     #[test]
@@ -316,6 +357,20 @@ mod tests {
         let symbol = symbols.find(address).unwrap();
         assert!(symbol.function.is_some_and(|name| name.ends_with("this_function_is_found_by_its_address")));
         assert_eq!(symbols.find(0x10), None);
+    }
+
+    #[test]
+    fn this_function_ends_before_the_next_one() {
+        let mut symbols = Symbols::default();
+        symbols.set_libraries(loaded().unwrap());
+        let address = (this_function_ends_before_the_next_one as *const ()).addr();
+        let function = symbols.function(address).unwrap();
+        assert_eq!(function.start, address);
+        assert!(function.len() > 16 && symbols.function(function.end).unwrap().start == function.end);
+        assert_eq!(symbols.function(address + 1), Some(function));
+        let (library, offset) = symbols.offset(address).unwrap();
+        assert!(library.starts_with("vouch_unwind") && offset < address, "{library} {offset}");
+        assert_eq!((symbols.function(0x10), symbols.offset(0x10)), (None, None));
     }
 
     #[test]
