@@ -13,6 +13,8 @@ pub enum Error {
     Unreadable(io::Error),
     #[error("is a recording of version {0}, which this version of Vouch cannot read: use a newer version")]
     UnknownVersion(u32),
+    #[error("is empty, since its JVM had recorded nothing yet: remove it if that JVM has ended")]
+    Empty,
     #[error("is not a recording (.vouch) by Vouch")]
     NotARecording,
     #[error("cannot be converted into a profile: its beginning is missing")]

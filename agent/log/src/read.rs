@@ -4,7 +4,7 @@
 //! unfinished run as whole.
 
 use std::collections::BTreeMap;
-use std::io::{Read, Seek};
+use std::io::{Read, Seek, SeekFrom};
 
 use prost::Message;
 use vouch_formats::Meta;
@@ -44,7 +44,10 @@ pub struct Found {
 }
 
 /// Reads a recording from its file. An error is a sentence for the user.
-pub fn read(file: impl Read + Seek) -> Result<Recovered, Error> {
+pub fn read(mut file: impl Read + Seek) -> Result<Recovered, Error> {
+    if file.seek(SeekFrom::End(0)).map_err(Error::Unreadable)? == 0 {
+        return Err(Error::Empty);
+    }
     let mut blocks = match Blocks::open(file).map_err(Error::Unreadable)? {
         Some(Ok(blocks)) => blocks,
         Some(Err(version)) => return Err(Error::UnknownVersion(version)),

@@ -57,10 +57,15 @@ fn each_recording_has_its_profile_and_one_that_is_none_costs_no_other() {
     drop(recording(&folder, "a"));
     let living = recording(&folder, "b");
     fs::write(folder.join("none.vouch"), "something else").unwrap();
-    let output = recover(&folder, &["a.vouch", "none.vouch", "b.vouch"]);
+    // A JVM that was killed right after the begin of a period leaves such a file.
+    fs::write(folder.join("empty.vouch"), "").unwrap();
+    let output = recover(&folder, &["a.vouch", "none.vouch", "empty.vouch", "b.vouch"]);
     let (out, err) = output_texts(&output);
     assert_eq!(output.status.code(), Some(1));
-    assert_eq!(err, "vouch: none.vouch is not a recording (.vouch) by Vouch\n");
+    let none = "vouch: none.vouch is not a recording (.vouch) by Vouch";
+    let empty =
+        "empty.vouch is empty, since its JVM had recorded nothing yet: remove it if that JVM has ended";
+    assert_eq!(err, format!("{none}; {empty}\n"));
     assert!(
         out.contains("its process was killed or crashed") && out.contains("its process is still running"),
         "{out}"
