@@ -3,9 +3,12 @@
 # is whole or absent. To be sourced after workloads.sh.
 # shellcheck shell=bash disable=SC2154,SC2016,SC2030,SC2031 # `top`, `out` and `logs` are the sourcing script's; words for a page; subshells on purpose
 
-HUNT_SCENARIOS=(storm collectors children closed full descriptors address redefined clock libjsig image jshell host stepped
-  threads crowd virtual attached reloads killed disk pprof)
+HUNT_SCENARIOS=(storm long collectors children closed full descriptors few address redefined clock libjsig image jshell host stepped
+  threads crowd virtual attached reloads killed turns stopped disk periods user beside pprof)
 declare -A hunt_words=(
+  [long]='34 starts, dumps and stops in one JVM, with each of three collectors' [few]='16 descriptors, with `every=1s`'
+  [turns]='killed (SIGKILL) while the files of a period are written' [stopped]='stopped (SIGSTOP) while `vouch dump` waits'
+  [periods]='a full disk, with `every=1s`' [user]='`kernel=on` of an ordinary user' [beside]='async-profiler beside, loaded first and last'
   [storm]='5 starts and stops in a second' [collectors]='a start, a dump and a stop with each collector' [children]='100 children'
   [closed]='started without standard streams' [full]='stderr is a full pipe' [descriptors]='32 descriptors (`ulimit -n`)'
   [address]='1.5 to 4 GB of addresses (`ulimit -v`)' [redefined]='classes redefined all the time' [clock]='the clock jumps by an hour (faketime)'
@@ -33,7 +36,7 @@ ends() {
 # The profiles are whole or absent, and no recording remains.
 whole() {
   local file
-  for file in "$work"/*.json.gz "$work"/*.pb.gz; do
+  for file in "$work"/*.gz; do
     [[ ! -e $file ]] || gzip -t "$file" || { wrong "${file##*/} is not whole"; return; }
   done
   # Scenarios that keep the recording say so.
@@ -67,7 +70,7 @@ waits_for() {
 commands() {
   local home=$1 cycles=$2 cycle pid jvm code=0 agent=() done=0
   shift 2
-  hunt_java "$home" "$@" Hunted 8000 - >"$work/out" 2>"$work/err" &
+  hunt_java "$home" "$@" Hunted "${lasts:-8000}" - >"$work/out" 2>"$work/err" &
   pid=$!
   jvm=$(jvm_of "$pid")
   waits_for "$jvm" || return
@@ -79,6 +82,18 @@ commands() {
   wait "$pid" || code=$?
   ((done == cycles)) || { wrong "$done of $cycles recordings were written: $(tail -n 3 "$work/said")"; return; }
   ends "$code" "$work/out"
+}
+
+# Some 20 s for each collector.
+hunt_long() {
+  local collector lasts=20000
+  for collector in serial g1 z; do
+    # shellcheck disable=SC2086 # no flag, or some
+    "$1/bin/java" -XX:+UnlockExperimentalVMOptions ${collector_flags[$collector]} -version >/dev/null 2>&1 || continue
+    # shellcheck disable=SC2086 # as above
+    commands "$1" 34 -XX:+UnlockExperimentalVMOptions ${collector_flags[$collector]} || { echo "collector $collector"; return 1; }
+    rm -f "$work"/*
+  done
 }
 
 hunt_storm() { commands "$1" 5 -XX:+UseSerialGC; }
@@ -127,6 +142,13 @@ hunt_full() {
 
 # JDK 8 itself needs some 20.
 hunt_descriptors() { (ulimit -n 32 && plain "$1" 'the limit' '^Max open files +32 +32 ' limits); }
+
+hunt_few() {
+  (($2 >= 11)) || return 3
+  local lasts=1500 file agent=("${agent[0]%%=*}=engine=perf,interval=1ms,events=all,wall=10ms,native=on,every=1s,out=$work/p-%t.json.gz,out=$work/p-%t.pb.gz")
+  (ulimit -n 16 && plain "$1" 'the limit' '^Max open files +16 +16 ' limits) || return
+  for file in "$work"/p-*.pb.gz; do [[ -s $file ]] || wrong 'no period was written'; done
+}
 
 # The program is run without the agent first: where that fails, the limit is too low for the JVM
 # itself.
@@ -277,16 +299,89 @@ hunt_killed() {
   "$top/target/release/vouch" top --measure wall "$work/p.recovered.json.gz" >"$work/top" 2>&1 || wrong "it has no wall-clock time: $(tail -n 3 "$work/top")"
 }
 
-hunt_disk() {
+# Kills the JVM as soon as a file of a period is there, or part of one.
+hunt_turns() {
+  local pid jvm file tries keeps=1 agent=("${agent[0]%%=*}=interval=1ms,events=all,wall=1ms,every=1s,out=$work/p-%t.json.gz,out=$work/p-%t.pb.gz,out=$work/p-%t.html")
+  hunt_java "$1" Hunted 20000 - >"$work/out" 2>"$work/err" &
+  pid=$!
+  jvm=$(jvm_of "$pid")
+  for ((tries = 0; tries < 2000; tries++)); do
+    [[ -z $(find "$work" -name '*p-*.gz*') ]] || break
+    sleep 0.002
+  done
+  kill -KILL "$jvm" || { wrong 'it had ended before'; return; }
+  wait "$pid"
+  ((tries < 2000)) || { wrong 'no period ended'; return; }
+  whole || return
+  for file in "$work"/*.vouch; do
+    # The JVM may have been killed before it wrote the first bytes of the next period.
+    [[ -s $file ]] || continue
+    "$top/target/release/vouch" recover "$file" >"$work/said" 2>&1 || { wrong "it cannot be recovered: $(tail -n 3 "$work/said")"; return; }
+  done
+  whole
+}
+
+hunt_stopped() {
+  local pid jvm stop tries code=0 waited=0
+  hunt_java "$1" Hunted 15000 - >"$work/out" 2>"$work/err" &
+  pid=$!
+  jvm=$(jvm_of "$pid")
+  waits_for "$jvm" || return
+  for ((tries = 1; tries <= 8; tries++)); do
+    "$top/target/release/vouch" dump "$jvm" --out "$work/$tries.json.gz" --out "$work/$tries.pb.gz" >"$work/said" 2>&1 &
+    stop=$!
+    sleep "0.00$tries"
+    kill -STOP "$jvm"
+    sleep 0.3
+    ! kill -0 "$stop" 2>/dev/null || waited=$((waited + 1))
+    kill -CONT "$jvm"
+    # A JVM that was stopped before is reported, with the remedy.
+    wait "$stop" || grep -q 'is stopped: continue it first' "$work/said" || { wrong "dump failed: $(tail -n 3 "$work/said")"; return; }
+  done
+  "$top/target/release/vouch" stop "$jvm" >"$work/said" 2>&1 || { wrong "stop failed: $(tail -n 3 "$work/said")"; return; }
+  wait "$pid" || code=$?
+  ((waited)) || { wrong 'no command waited while the JVM was stopped'; return; }
+  ends "$code" "$work/out" && exists
+}
+
+hunt_user() {
+  local nobody code=0
+  ((EUID == 0)) && nobody=$(id -u nobody) && setpriv --reuid "$nobody" --clear-groups test -r "$top/target/release/libvouch.so" || return 3
+  chmod 777 "$work"
+  agent=("${agent[0]},kernel=on")
+  setpriv --reuid "$nobody" --clear-groups timeout 60 "$1/bin/java" -Xmx64m "${agent[@]}" -cp "$workload_classes" Hunted 500 - maps libvouch >"$work/out" 2>"$work/err" || code=$?
+  grep -q libvouch "$work/out" || { wrong "the agent was not loaded: $(tail -n 3 "$work/err")"; return; }
+  (($(cat /proc/sys/kernel/perf_event_paranoid) < 2)) || grep -q 'kernel=on showed no frames' "$work/err" || { wrong 'missing frames of the kernel are not reported'; return; }
+  ends "$code" "$work/out" && exists
+}
+
+# ASYNC_PROFILER is the path of its library.
+hunt_beside() {
+  [[ -r ${ASYNC_PROFILER-} ]] || return 3
+  local own=${agent[0]} other=-agentpath:$ASYNC_PROFILER=start,event=wall,file=$work/other.txt options
+  for options in "$own $other" "$other $own"; do
+    rm -f "$work"/*
+    read -ra agent <<<"$options"
+    plain "$1" async-profiler libasyncProfiler maps libasyncProfiler && exists || return
+    [[ -s $work/other.txt ]] || { wrong 'the other profiler wrote nothing'; return; }
+  done
+}
+
+hunt_disk() { full_disk "$1" 'out=DISK/p.json.gz,out=DISK/p.pb.gz' 1000; }
+
+hunt_periods() { full_disk "$1" 'every=1s,out=DISK/p-%t.json.gz,out=DISK/p-%t.pb.gz' 2500; }
+
+# full_disk HOME OUTPUTS MILLIS: the disk of the outputs has 4 KiB left.
+full_disk() {
   local code=0 disk=$work/disk
   mkdir "$disk"
   unshare -m true 2>/dev/null || return 3
-  agent=("-agentpath:$top/target/release/libvouch.so=interval=1ms,events=all,wall=on,native=on,out=$disk/p.json.gz,out=$disk/p.pb.gz")
+  agent=("-agentpath:$top/target/release/libvouch.so=interval=1ms,events=all,wall=on,native=on,${2//DISK/$disk}")
   export -f hunt_java
-  export work disk workload_classes java=$1
+  export work disk workload_classes java=$1 millis=$3
   # The agent's option is passed by a variable, since functions export no arrays.
   TMPDIR=$work JAVA_TOOL_OPTIONS=${agent[0]} unshare -m bash -c 'mount -t tmpfs -o size=64k none "$disk" && head -c 60k /dev/zero >"$disk/filler"
-    cd "$work"; agent=(); hunt_java "$java" Hunted 1000 -; code=$?
+    cd "$work"; agent=(); hunt_java "$java" Hunted "$millis" -; code=$?
     # The disk is gone with this shell.
     for file in "$disk"/*.gz; do [[ ! -e $file ]] || gzip -t "$file" || echo "${file##*/} is not whole" >>"$work/broken"; done
     exit "$code"' >"$work/out" 2>"$work/err" || code=$?
@@ -327,7 +422,7 @@ hunt() (
   work=$out/hunt-$1
   rm -rf "$work"
   mkdir -p "$work"
-  agent=("-agentpath:$top/target/release/libvouch.so=interval=1ms,events=all,wall=on,native=on,out=$work/p.json.gz,out=$work/p.pb.gz")
+  agent=("-agentpath:$top/target/release/libvouch.so=interval=1ms,events=all,wall=on,native=on,out=$work/p.json.gz,out=$work/p.pb.gz,out=$work/p.otlp.gz")
   java_options=()
   "hunt_$1" "$3" "$2"
 )
