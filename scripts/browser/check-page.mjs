@@ -251,6 +251,45 @@ check(Math.abs(before + after - all) <= 3, `from then on are ${after} ms, the re
 await page.click('#whole');
 near(await status(), all, 'the whole time once more');
 
+// The heat map: the busiest cell has the amount that a click on it shows.
+const heat = page.locator('#heat');
+await heat.scrollIntoViewIfNeeded();
+const [, busyFrom, busyText] = (await page.textContent('#heatHelp')).match(/busiest moment is ([\d.]+) to [\d.]+ s: (.*?)\. Drag/);
+const [span, size] = [Number((await page.textContent('#heatHelp')).match(/^Each column is ([\d.]+) s/)[1]), await heat.boundingBox()];
+const cellAt = (seconds, columns) => {
+  const column = Math.floor(seconds / span), row = Math.round((seconds - column * span) / span * 40);
+  return { x: (column + 0.5) * size.width / columns, y: size.height * (1 - (row + 0.5) / 40) };
+};
+const columns = Math.ceil(Number(await page.getAttribute('#to', 'placeholder')) / span);
+// What is below the table of methods moves when a part is chosen, so the text is read before.
+await heat.hover({ position: cellAt(Number(busyFrom), columns) });
+check((await page.textContent('#cell')).endsWith(busyText), `the busiest cell is where it is said to be: ${busyText}`);
+await heat.click({ position: cellAt(Number(busyFrom), columns) });
+check(Math.abs(millis(await status()) - millis(busyText)) <= 2, `a click on it shows its ${busyText}: "${await status()}"`);
+await page.click('#whole');
+near(await status(), all, 'the whole time after the heat map');
+// What is typed is kept as it is.
+await page.fill('#from', '0.1234');
+await page.locator('#from').press('Enter');
+check((await page.inputValue('#from')) === '0.1234', `a typed time is not rounded: ${await page.inputValue('#from')}`);
+await page.click('#whole');
+
+// The focus stays on the same method when a choice draws the table anew.
+await page.fill('#search', SORT);
+await page.locator('#methods tbody button').first().press('Enter');
+const focused = await page.evaluate(() => document.activeElement.closest('#methods') && document.activeElement.title);
+check(focused && focused.includes(SORT), `the chosen method keeps the focus: ${focused}`);
+await page.locator('#callers button').first().press('Enter');
+check((await page.evaluate(() => document.activeElement.id)) === 'around', 'the focus goes to what was chosen');
+await page.click('#close');
+await page.fill('#search', '');
+
+// Sorted as the column is shown: by the uncertain share.
+await header('uncertain').locator('button').click();
+const uncertainShares = (await page.locator('#methods tbody tr td:nth-child(2)').allTextContents()).map(text => parseFloat(text) || 0);
+check(uncertainShares.every((share, at) => !at || share <= uncertainShares[at - 1]), `sorted by the uncertain share: ${uncertainShares.slice(0, 4)}`);
+await header('self').locator('button').click();
+
 const refuted = report.refutations[0];
 const row = page.locator('#refutations tr').first();
 check((await row.textContent()).startsWith(`#${refuted.number}${refuted.count} ×${refuted.kind}`), 'what is refuted most often comes first');

@@ -28,13 +28,14 @@ const DATA: &str = "{{DATA}}";
 const SCRIPT: &str = "{{SCRIPT}}";
 
 /// The scripts of the page, in the order in which they run.
-const SCRIPTS: [&str; 7] = [
+const SCRIPTS: [&str; 8] = [
     include_str!("html/profile.js"),
     include_str!("html/selection.js"),
     include_str!("html/flames.js"),
     include_str!("html/methods.js"),
     include_str!("html/neighbours.js"),
     include_str!("html/threads.js"),
+    include_str!("html/heat.js"),
     include_str!("html/page.js"),
 ];
 

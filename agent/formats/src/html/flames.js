@@ -1,16 +1,22 @@
 // The flame graph: drawing, the box under the pointer, zoom, and the keyboard.
 const ROW = 18, SMALLEST = 0.4, TALLEST = 32000, CALLERS = 40, SHADES = 4;
-const MATCH = '#d98cff', FADED = 0.35;
+const MATCH = '#d98cff', FADED = 0.65;
 let boxes = [];
 // The node that the keyboard or the pointer has chosen, and the roots before the last zooms.
 let chosen = null, visited = [];
 
 // Shades of each kind's colour, so that boxes side by side differ.
+const lighter = (values, part) => values.map(value => Math.round(value + (255 - value) * part));
 const shades = kinds.map((_, kind) => {
   const base = [1, 3, 5].map(at => parseInt(colourOf(kind).slice(at, at + 2), 16));
-  return Array.from({ length: SHADES }, (_, shade) => `rgb(${base.map(value => Math.round(value + (255 - value) * shade * 0.11)).join(' ')})`);
+  return Array.from({ length: SHADES }, (_, shade) => lighter(base, shade * 0.11));
 });
-const colourOfBox = called => shades[functions.kind[called]][(called * 7) % SHADES];
+// A box that no search has found is light, not transparent, so that its name can be read on any
+// background.
+const colourOfBox = (called, faded) => {
+  const shade = shades[functions.kind[called]][(called * 7) % SHADES];
+  return `rgb(${(faded ? lighter(shade, FADED) : shade).join(' ')})`;
+};
 
 // Boxes from the root of the picture: its callers first, each as wide as the whole.
 function layout(width) {
@@ -61,14 +67,13 @@ function flames() {
 
 function drawBox(context, { node, x, wide, row }, letter) {
   const called = tree.function[node], top = row * ROW, hit = matches(called);
-  context.globalAlpha = found && !hit ? FADED : 1;
-  context.fillStyle = hit ? MATCH : colourOfBox(called);
+  const faded = found !== null && !hit;
+  context.fillStyle = hit ? MATCH : colourOfBox(called, faded);
   context.fillRect(x, top, Math.max(SMALLEST, wide - 0.5), ROW - 1);
   if (wide > 4 && tree.guess[node] * 2 > tree.self[node]) hatch(context, x, top, wide - 0.5);
-  context.globalAlpha = 1;
   const text = fitting(called, Math.floor((wide - 6) / letter));
   if (text) {
-    context.fillStyle = found && !hit ? '#777' : '#000';
+    context.fillStyle = faded ? '#555' : '#000';
     context.fillText(text, x + 3, top + ROW / 2);
   }
   if (node === chosen) {
@@ -129,7 +134,9 @@ function neighbour(key) {
   const row = boxes[at.row], column = row.indexOf(at);
   if (key === 'ArrowLeft' || key === 'ArrowRight') return (row[column + (key === 'ArrowLeft' ? -1 : 1)] || at).node;
   if (key === 'ArrowUp') return tree.parent[chosen] > 0 ? tree.parent[chosen] : chosen;
-  return childrenOf(chosen)[0] ?? chosen;
+  // A callee that is too narrow to be drawn cannot be chosen.
+  const below = (boxes[at.row + 1] || []).find(({ node }) => tree.parent[node] === chosen);
+  return below ? below.node : chosen;
 }
 
 // Scrolls to the row of the chosen box.

@@ -1,9 +1,10 @@
 // The table of methods: sorted by a column, limited by the search, and with a method to choose.
 const METHODS = 25, MORE_METHODS = 200;
-// Each column's value for a method; names begin with the first letter, amounts with the largest.
+// Each column's value for a method, as it is shown; names begin with the first letter, amounts with
+// the largest.
 const COLUMNS = {
   self: method => method.self,
-  uncertain: method => method.uncertain,
+  uncertain: method => method.uncertain / (method.self || 1),
   total: method => method.total,
   name: method => names[method.name],
 };
@@ -56,6 +57,8 @@ function compare(one, other) {
 function methods() {
   const wanted = listed.filter(({ name }) => !shown.search || shown.search(names[name])).sort(compare);
   const body = element('methods').tBodies[0];
+  // The button with the focus is made anew, and the keyboard goes on from there.
+  const focused = body.contains(document.activeElement) ? document.activeElement.title : null;
   body.replaceChildren();
   for (const method of wanted.slice(0, visible)) {
     const row = make('tr', undefined, body);
@@ -63,7 +66,9 @@ function methods() {
     cell(row, method.uncertain ? percent(method.uncertain, method.self) : '');
     cell(row, `${amount(method.total)}  ${percent(method.total, tree.sum)}`);
     methodButton(make('td', undefined, row), names[method.name], () => select(method.name));
-    if (method.name === selected) row.querySelector('button').setAttribute('aria-current', 'true');
+    const button = row.querySelector('button');
+    if (method.name === selected) button.setAttribute('aria-current', 'true');
+    if (button.title === focused) button.focus({ preventScroll: true });
   }
   element('fewer').textContent = `${wanted.length.toLocaleString('en')} methods`;
   element('moreMethods').hidden = wanted.length <= visible;

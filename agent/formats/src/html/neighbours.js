@@ -58,7 +58,7 @@ function list(id, weights, total, none) {
     cell(row, percent(weight, total));
     const method = make('td', undefined, row);
     if (name < 0) make('span', none, method).className = 'mono';
-    else methodButton(method, names[name], () => select(name));
+    else methodButton(method, names[name], () => { select(name); element('around').focus(); });
   }
   if (rows.length > NEIGHBOURS) make('td', `${rows.length - NEIGHBOURS} more`, make('tr', undefined, body)).colSpan = 3;
 }
@@ -69,5 +69,5 @@ function listenToNeighbours() {
     element('search').value = `/^${exact}$/`;
     element('search').oninput({ target: element('search') });
   };
-  element('close').onclick = () => select(null);
+  element('close').onclick = () => { select(null); element('flames').focus({ preventScroll: true }); };
 }

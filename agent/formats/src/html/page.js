@@ -107,7 +107,8 @@ function report() {
   element('status').textContent = `${of}${amount(tree.sum)}${found === null ? '' : ` · ${amount(found)} (${percent(found, tree.sum)}) match`}${tree.cut ? ` · the first ${tree.cut} callers of each` : ''}`;
   element('out').hidden = !shown.root;
   element('whole').hidden = !shown.range;
-  ['from', 'to'].forEach((id, at) => { element(id).value = shown.range ? (shown.range[at] / 1e6).toFixed(2) : ''; });
+  // Exact, since the other end may be typed next.
+  ['from', 'to'].forEach((id, at) => { element(id).value = shown.range ? String(Math.round(shown.range[at]) / 1e6) : ''; });
   element('when').textContent = shown.range ? `${(shown.range[0] / 1e6).toFixed(2)} to ${(shown.range[1] / 1e6).toFixed(2)} s` : '';
 }
 
@@ -118,6 +119,7 @@ function refresh() {
   chosen = null;
   visited = [];
   tree = grow();
+  heat();
   legend();
   redraw();
   count();
@@ -136,10 +138,11 @@ function show() {
 element('out').onclick = () => { visited = []; shown.root = 0; chosen = null; redraw(); };
 element('invert').onchange = event => { shown.inverted = event.target.checked; refresh(); };
 element('search').oninput = event => { search(event.target.value); visible = METHODS; redraw(); methods(); };
-window.addEventListener('resize', () => { drawTracks(); redraw(); });
+window.addEventListener('resize', () => { drawTracks(); heat(); redraw(); });
 listenToFlames();
 listenToMethods();
 listenToNeighbours();
+listenToHeat();
 panel();
 choices();
 refutations();

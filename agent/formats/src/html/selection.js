@@ -9,6 +9,8 @@ let tree = null;
 // True if the stack is possible, and its top method is a guess.
 const isGuess = stack => stacks.uncertain[stack] === 1 && FATES[stacks.fate[stack]] !== 'refuted';
 
+const isShown = stack => shown.fates.has(stacks.fate[stack]) && (shown.guesses || !isGuess(stack));
+
 // The weight of each stack among what is shown.
 function weigh() {
   const weights = new Float64Array(stacks.function.length);
@@ -19,7 +21,7 @@ function weigh() {
     thread.stack.forEach((stack, at) => {
       time += thread.time[at];
       if (shown.range && (time < shown.range[0] || time > shown.range[1])) return;
-      if (!shown.fates.has(stacks.fate[stack]) || (!shown.guesses && isGuess(stack))) return;
+      if (!isShown(stack)) return;
       weights[stack] += thread.weight[at];
       sum += thread.weight[at];
     });

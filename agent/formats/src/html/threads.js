@@ -1,10 +1,17 @@
 // The threads over time, the choice of threads, and the choice of a part of the time.
 const TRACKS = 12;
 
+// The end of the recording in µs. It is one axis for all measures, so that a chosen part of the
+// time stays what it is.
+const end = data.threads.flatMap(thread => measures.map(({ key }) => samplesOf(thread, key).time.reduce((sum, delta) => sum + delta, 0)))
+  .reduce((last, end) => Math.max(last, end), 1);
+const choosePart = (from, to) => {
+  shown.range = from > 0 || to < end ? [Math.round(from), Math.round(to)] : null;
+  drawTracks();
+  refresh();
+};
+
 function timeline() {
-  // One axis for all measures, so that a chosen part of the time stays what it is.
-  const ends = data.threads.flatMap(thread => measures.map(({ key }) => samplesOf(thread, key).time.reduce((sum, delta) => sum + delta, 0)));
-  const end = ends.reduce((last, end) => Math.max(last, end), 1);
   let all = false;
   const rows = [];
   const draw = () => {
@@ -74,10 +81,10 @@ function timeline() {
       canvas.onpointerup = event => {
         if (from === null) return;
         const to = at(event);
-        shown.range = Math.abs(to - from) < end / 500 ? null : [Math.min(from, to), Math.max(from, to)];
+        const one = from;
         from = null;
-        draw();
-        refresh();
+        if (Math.abs(to - one) < end / 500) choosePart(0, end);
+        else choosePart(Math.min(one, to), Math.max(one, to));
       };
     });
     element('more').hidden = all || threads.length <= TRACKS;
@@ -89,16 +96,14 @@ function timeline() {
   const typed = () => {
     const seconds = id => element(id).valueAsNumber * 1e6;
     const from = seconds('from') || 0, to = seconds('to') || end;
-    shown.range = from > 0 || to < end ? [Math.min(from, to), Math.max(from, to)] : null;
-    draw();
-    refresh();
+    choosePart(Math.min(from, to), Math.max(from, to));
   };
   for (const id of ['from', 'to']) {
     element(id).placeholder = id === 'from' ? '0' : (end / 1e6).toFixed(2);
     element(id).onchange = typed;
   }
   element('more').onclick = () => { all = true; list(); };
-  element('whole').onclick = () => { shown.range = null; draw(); refresh(); };
+  element('whole').onclick = () => choosePart(0, end);
   element('all').onclick = () => { shown.threads = null; tick(); refresh(); };
   list();
   return draw;
