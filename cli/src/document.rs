@@ -4,7 +4,7 @@
 //! except for the wanted ones are skipped. Each error is one sentence that names the file.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read as _};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -160,6 +160,14 @@ fn other_format(file: &Path) -> Option<&'static str> {
     (!whole.is_empty() && whole.lines().all(is_folded)).then_some("a list of folded stacks (.folded)")
 }
 
+/// The description of a file with the message that `vouch_formats` writes for collectors.
+const OTLP: &str = "an OpenTelemetry profile (.otlp.gz), for a collector";
+
+/// True if a file that begins with these bytes, unpacked, is an OpenTelemetry profile.
+pub fn is_otlp(first: &[u8]) -> bool {
+    protobuf_format(first) == Some(OTLP)
+}
+
 /// Returns the format of a protobuf message, by the type of its first field.
 fn protobuf_format(first: &[u8]) -> Option<&'static str> {
     const MESSAGE_ONE: u8 = 0x0a;
@@ -174,9 +182,7 @@ fn protobuf_format(first: &[u8]) -> Option<&'static str> {
         _ if is_text => None,
         // A pprof file begins with a type of value: two numbers of strings.
         MESSAGE_ONE if NUMBERS.contains(&inner) => Some("a pprof file (.pb.gz), for `go tool pprof`"),
-        MESSAGE_ONE | MESSAGE_TWO if matches!(inner, MESSAGE_ONE | MESSAGE_TWO) => {
-            Some("an OpenTelemetry profile (.otlp.gz), for a collector")
-        }
+        MESSAGE_ONE | MESSAGE_TWO if matches!(inner, MESSAGE_ONE | MESSAGE_TWO) => Some(OTLP),
         _ => None,
     }
 }
@@ -193,6 +199,13 @@ pub fn open(file: &Path) -> io::Result<(BufReader<File>, Option<u8>)> {
 pub fn unpacked(file: &Path) -> Result<Box<dyn BufRead>, Error> {
     let (bytes, first) = open(file).map_err(|why| Error::unreadable(file, why))?;
     Ok(if first == Some(GZIP) { Box::new(gunzip(bytes)) } else { Box::new(bytes) })
+}
+
+/// Reads all bytes of a file. Returns `None` if it has more of them than `limit`.
+pub fn bytes(file: &Path, bytes: impl Read, limit: u64) -> Result<Option<Vec<u8>>, Error> {
+    let mut all = Vec::new();
+    bytes.take(limit + 1).read_to_end(&mut all).map_err(|why| unreadable(file, why))?;
+    Ok(Some(all).filter(|all| all.len() as u64 <= limit))
 }
 
 /// Returns the error for a file that cannot be read to its end.

@@ -123,6 +123,28 @@ pub enum Error {
         "{0} is not a recording (.vouch), and only recordings can be converted: run with --recording keep, or with --out once for each format"
     )]
     NotARecording(PathBuf),
+    #[error(
+        "{0} cannot become rows of a table: it is neither a recording (.vouch) nor an OpenTelemetry profile: record with --out FILE.otlp.gz"
+    )]
+    NoRows(PathBuf),
+    #[error(
+        "{0} has neither OpenTelemetry profiles (.otlp.gz) nor recordings (.vouch): record with --out {0}/app-%p-%t.otlp.gz"
+    )]
+    FolderWithoutProfiles(PathBuf),
+    #[error(
+        "several files can be converted only into one table: use --out FILE.parquet alone, or name one recording"
+    )]
+    SeveralToConvert,
+    #[error(
+        "--service, --service-version and --host are for a table: use them with --out FILE.parquet alone"
+    )]
+    ServiceWithoutTable,
+    #[error(
+        "{path} is too large: a profile of a table may have {most_mib} MiB, unpacked: record with a shorter every="
+    )]
+    OtlpTooLarge { path: PathBuf, most_mib: u64 },
+    #[error("{path} is a damaged OpenTelemetry profile: {why}; leave it out")]
+    DamagedOtlp { path: PathBuf, why: io::Error },
     #[error("{0} is a recording: `vouch recover {0} --out FILE.json` makes the profile of it")]
     GroupsOfRecording(PathBuf),
     #[error("{0} is a recording: `vouch recover {0}` makes a profile of it")]

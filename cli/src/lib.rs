@@ -39,6 +39,7 @@ mod merge;
 mod neighbours;
 mod orphaned_recordings;
 mod outputs;
+mod parquet;
 mod profile;
 mod recover;
 mod reply_dir;
@@ -140,10 +141,12 @@ enum Verb {
         #[command(flatten)]
         how: recover::RecoverOptions,
     },
-    /// Write a recording in another format
+    /// Write a recording in another format, or many profiles as one table (.parquet)
     Convert {
-        /// A recording (.vouch) that `recording=keep` kept, or of a JVM that was killed
-        recording: PathBuf,
+        /// A recording (.vouch) that `recording=keep` kept, or of a JVM that was killed. For a
+        /// table also OpenTelemetry profiles (.otlp.gz) and folders; several files are one table
+        #[arg(required = true, num_args = 1.., value_name = "FILE|FOLDER")]
+        files: Vec<PathBuf>,
         #[command(flatten)]
         how: convert::ConvertOptions,
     },
@@ -262,7 +265,7 @@ fn answer(verb: Verb) -> Result<(String, ExitCode), Error> {
         Verb::Audit { recordings, how } => audit::audit(&recordings, &how),
         Verb::Events { word, of } => events::events(word.as_deref(), of.as_deref()),
         Verb::Merge { files, how } => merge::merge(&files, how),
-        Verb::Convert { recording, how } => convert::convert(&recording, &how),
+        Verb::Convert { files, how } => convert::convert(&files, &how),
         Verb::Diff { first, second, how } => diff::diff(&first, &second, &how),
         Verb::Embed { profile, how } => embed::embed(&profile, how),
         Verb::Recover { recordings, how } => recover::recover(&recordings, &how),

@@ -12,6 +12,7 @@ use vouch_report::{Files, plain};
 
 use crate::agent;
 use crate::error::Error;
+use crate::parquet;
 
 /// The files to write: profiles and a report.
 pub struct Outputs<'a> {
@@ -27,10 +28,8 @@ impl<'a> Outputs<'a> {
         let mut profiles = Vec::new();
         for out in outs {
             let name = out.to_string_lossy();
-            let format = Format::from_file_name(&name);
-            let unknown =
-                || Error::OutputEnding { name: name.clone().into_owned(), endings: Format::endings() };
-            let format = format.ok_or_else(unknown)?;
+            let unknown = || Error::OutputEnding { name: name.clone().into_owned(), endings: endings() };
+            let format = format(&name).ok_or_else(unknown)?;
             profiles.push((out.as_path(), format));
         }
         if let Some(report) = report.filter(|report| report.extension().is_none_or(|ending| ending != "json"))
@@ -93,6 +92,18 @@ impl<'a> Outputs<'a> {
     }
 }
 
+/// Returns the format for a file, by the ending of its name. The command has formats that the agent
+/// does not have.
+fn format(name: &str) -> Option<&'static Format> {
+    let own = || Some(&parquet::FORMAT).filter(|format| name.ends_with(format.ending));
+    Format::from_file_name(name).or_else(own)
+}
+
+/// Returns all endings of output files as a part of a sentence.
+pub fn endings() -> String {
+    format!("{}; or {}", Format::endings(), parquet::FORMAT.ending)
+}
+
 /// True if a file or a link with this name exists.
 pub fn has_file(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
@@ -106,7 +117,7 @@ pub fn name_with_note(path: &Path, has_replaced: bool) -> String {
 
 /// Returns the first of `a.2.json`, `a.2-2.json`, `a.2-3.json` and so on that does not exist.
 pub fn free(name: &str, is_there: impl Fn(&str) -> bool) -> String {
-    let ending = Format::from_file_name(name).map_or("", |format| format.ending);
+    let ending = format(name).map_or("", |format| format.ending);
     let stem = name.strip_suffix(ending).unwrap_or(name);
     let numbered = (2_u32..).map(|number| format!("{stem}-{number}{ending}"));
     std::iter::once(name.to_owned()).chain(numbered).find(|name| !is_there(name)).unwrap_or_default()

@@ -38,7 +38,7 @@ pub struct Format {
     pub gzip: bool,
     /// True if the Firefox Profiler opens the file.
     pub opens: bool,
-    write: fn(&Recording, &Meta, &mut dyn Write) -> io::Result<()>,
+    pub write: fn(&Recording, &Meta, &mut dyn Write) -> io::Result<()>,
 }
 
 /// The file formats, in the order in which texts list them.

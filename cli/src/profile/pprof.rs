@@ -3,7 +3,7 @@
 //! It must never lose a sample, nor trust a number in a file. Labels are read as Vouch writes them.
 //! Another program's labels are fields of contexts.
 
-use std::io::{BufRead, Read};
+use std::io::BufRead;
 use std::path::Path;
 
 use indexmap::IndexMap;
@@ -60,12 +60,9 @@ fn message(file: &Path) -> Result<Option<File>, Error> {
     if !is_pprof(first) {
         return Ok(None);
     }
-    let mut message = Vec::new();
-    let read = bytes.take(MAX_FILE_BYTES + 1).read_to_end(&mut message);
-    read.map_err(|why| document::unreadable(file, why))?;
-    if message.len() as u64 > MAX_FILE_BYTES {
-        return Err(Error::PprofTooLarge { path: path(), most_mib: MAX_FILE_BYTES >> 20 });
-    }
+    let message = document::bytes(file, bytes, MAX_FILE_BYTES)?;
+    let message =
+        message.ok_or_else(|| Error::PprofTooLarge { path: path(), most_mib: MAX_FILE_BYTES >> 20 })?;
     File::decode(&*message).map(Some).map_err(|why| Error::DamagedPprof { path: path(), why })
 }
 

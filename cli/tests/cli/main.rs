@@ -10,6 +10,7 @@ mod mcp;
 mod measures;
 mod merge;
 mod outputs;
+mod parquet;
 mod pprof;
 mod recover;
 mod selected;

@@ -78,7 +78,7 @@ fn leaf(recording: &mut Recording, caller: StackId, (name, trust): (&str, Trust)
 }
 
 /// Two threads of one name, nested contexts, the VM, a recursion, weights, allocations and waits.
-fn recording() -> Recording {
+pub fn recording() -> Recording {
     let mut recording = Recording::new();
     let request = kind(&mut recording, "Request", &["user", "type"]);
     let step = kind(&mut recording, "Step", &["name"]);
