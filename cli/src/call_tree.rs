@@ -14,6 +14,8 @@ use crate::counted::Counted;
 use crate::profile::{Profile, Sample};
 use crate::tally::Rows;
 
+/// Branches within more than this number of others are indented no further.
+const MAX_INDENT: usize = 30;
 /// However deep the tree is, this many characters of a name are printed.
 const MIN_NAME_COLUMNS: usize = 24;
 
@@ -116,6 +118,7 @@ impl CallTree {
                 json!({
                     "name": self.names[node.row], "depth": depth, total_key.as_str(): counted.value(node.total),
                     "total_share": float(node.total) / float(all.weight), own_key.as_str(): counted.value(node.own),
+                    "self_share": float(node.own) / float(all.weight),
                 })
             })
             .collect();
@@ -125,29 +128,28 @@ impl CallTree {
     /// Prints the tree. `width` is the number of columns for a name with its indent.
     pub fn print(&self, text: &mut String, counted: &Counted, all: WeightSum, (rows, width): (usize, usize)) {
         let shown = self.shown(rows);
-        text.push_str("      total    share  of it self  calls\n");
+        text.push_str("      total    share     self  calls\n");
         for Shown { node, branches, begins_branch } in &shown {
             let Node { row, own, total, .. } = &self.nodes[*node];
-            let indent = 2 * (branches - 1);
+            let indent = 2 * (branches - 1).min(MAX_INDENT);
             let mark = if *begins_branch { "- " } else { "  " };
             let widest = width.saturating_sub(indent + mark.len()).max(MIN_NAME_COLUMNS);
             let name = plain(&shortened(&self.names[*row], widest));
-            let own = if *own == 0 { String::new() } else { percent(100.0 * float(*own) / float(*total)) };
-            let share = percent(100.0 * float(*total) / float(all.weight));
+            let of_all = |weight: u64| percent(100.0 * float(weight) / float(all.weight));
+            let own = if *own == 0 { String::new() } else { of_all(*own) };
+            let share = of_all(*total);
             let _ = writeln!(
                 text,
-                "{:>11}  {share:>7}  {own:>10}  {:indent$}{mark}{name}",
+                "{:>11}  {share:>7}  {own:>7}  {:indent$}{mark}{name}",
                 counted.amount(*total),
                 ""
             );
         }
         if !shown.is_empty() {
-            text.push_str(
-                "A line with a dash begins a branch. A line without one is called by the line above it.\n",
-            );
+            text.push_str("A dash begins a branch. A line without one is called by the line above it.\n");
         }
         if let left @ 1.. = self.len() - shown.len() {
-            let _ = writeln!(text, "{} more calls: --rows shows more", grouped(left as u64));
+            let _ = writeln!(text, "{} more rows: --rows shows more", grouped(left as u64));
         }
     }
 }

@@ -143,6 +143,9 @@ fn other_format(file: &Path) -> Option<&'static str> {
     if let Some(format) = protobuf_format(&first) {
         return Some(format);
     }
+    if first.starts_with(b"PAR1") {
+        return Some("a table for other engines (.parquet)");
+    }
     let text = String::from_utf8_lossy(&first);
     let start = text.trim_start().to_ascii_lowercase();
     if start.starts_with("<!doctype html") || start.starts_with("<html") {

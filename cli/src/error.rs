@@ -135,6 +135,8 @@ pub enum Error {
         "several files can be converted only into one table: use --out FILE.parquet alone, or name one recording"
     )]
     SeveralToConvert,
+    #[error("{0} is the recording of a process that still runs, and has no end yet")]
+    StillRecorded(PathBuf),
     #[error(
         "--service, --service-version and --host are for a table: use them with --out FILE.parquet alone"
     )]

@@ -9,15 +9,15 @@
 mod tools;
 
 use std::borrow::Cow;
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
 use std::sync::Mutex;
 
 use clap::Parser;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, Implementation,
-    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
+    JsonObject, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
 };
-use rmcp::service::RequestContext;
+use rmcp::service::{RequestContext, ServerInitializeError};
 use rmcp::transport::stdio;
 use rmcp::{RoleServer, ServerHandler, ServiceExt};
 
@@ -34,16 +34,21 @@ report it. `vouch run --out app.json.gz java …` and `vouch attach PID` in a sh
 
 /// Answers until standard input ends.
 pub fn mcp() -> Result<String, Error> {
-    if std::io::stdin().is_terminal() {
+    if io::stdin().is_terminal() {
         return Err(Error::McpOnTerminal);
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Error::Mcp)?;
-    runtime
-        .block_on(async {
-            let served = Assistant.serve(stdio()).await.map_err(std::io::Error::other)?;
-            served.waiting().await.map_err(std::io::Error::other)
-        })
-        .map_err(Error::Mcp)?;
+    let served = runtime.block_on(async {
+        match Assistant.serve(stdio()).await {
+            Ok(served) => served.waiting().await.map(|_| ()).map_err(io::Error::other),
+            // The input has ended before any question.
+            Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+            Err(mistake) => Err(io::Error::other(mistake)),
+        }
+    });
+    // A late answer has no reader, and must not keep the process.
+    runtime.shutdown_background();
+    served.map_err(Error::Mcp)?;
     Ok(String::new())
 }
 
@@ -68,11 +73,12 @@ impl ServerHandler for Assistant {
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         // A large profile takes seconds. Meanwhile the assistant may ask whether this still lives.
         let answered = tokio::task::spawn_blocking(move || {
-            answered(&request.name, &request.arguments.unwrap_or_default())
+            let is_cancelled = || context.ct.is_cancelled();
+            answered(&request.name, &request.arguments.unwrap_or_default(), is_cancelled)
         });
         let result = match answered
             .await
@@ -86,14 +92,23 @@ impl ServerHandler for Assistant {
 }
 
 /// Returns the answer to one call, or what is wrong with it.
-fn answered(tool: &str, values: &rmcp::model::JsonObject) -> Result<String, String> {
+fn answered(tool: &str, values: &JsonObject, is_cancelled: impl Fn() -> bool) -> Result<String, String> {
     /// Profiles can be large, so one is read at a time.
     static ONE: Mutex<()> = Mutex::new(());
     let line = tools::command_line(tool, values)?;
     let _one = ONE.lock();
-    let arguments = Arguments::try_parse_from(line).map_err(|mistake| mistake.to_string())?;
+    if is_cancelled() {
+        return Err("cancelled".to_owned());
+    }
+    let arguments = Arguments::try_parse_from(line).map_err(|mistake| without_usage(&mistake.to_string()))?;
     let (text, _) = answer(arguments.verb).map_err(|mistake| mistake.to_string())?;
     Ok(bounded(&text).into_owned())
+}
+
+/// Returns the reason of a usage error, without advice on the command line.
+fn without_usage(mistake: &str) -> String {
+    let reason = mistake.split("\n\n").next().unwrap_or(mistake);
+    reason.strip_prefix("error: ").unwrap_or(reason).to_owned()
 }
 
 /// Cuts a long text at the end of a line, and says so.

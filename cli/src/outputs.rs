@@ -101,7 +101,7 @@ fn format(name: &str) -> Option<&'static Format> {
 
 /// Returns all endings of output files as a part of a sentence.
 pub fn endings() -> String {
-    format!("{}; or {}", Format::endings(), parquet::FORMAT.ending)
+    format!("{}, or {} for a table", Format::endings(), parquet::FORMAT.ending)
 }
 
 /// True if a file or a link with this name exists.

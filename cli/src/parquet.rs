@@ -7,6 +7,8 @@
 
 use std::io::{self, Write};
 
+use opentelemetry_proto::tonic::profiles::v1development::ProfilesData;
+use prost::Message;
 use vouch_formats::{Format, Meta};
 use vouch_recording::Recording;
 
@@ -39,10 +41,19 @@ pub fn add_recording(
     let mut message = Vec::new();
     let otlp = Format::from_file_name(".otlp.gz").ok_or(io::ErrorKind::Unsupported)?;
     otlp.write(recording, meta, &mut message)?;
-    add_profile(writer, &message, service)
+    add_profile(writer, decoded(&message)?, service)
 }
 
-/// Adds the rows of an OpenTelemetry profile: the bytes of a `ProfilesData` message.
-pub fn add_profile(writer: &mut TableWriter<'_>, message: &[u8], service: &ServiceOptions) -> io::Result<()> {
-    rows::each_row(message, service, |row| writer.add(row))
+/// Returns the OpenTelemetry profile with these bytes.
+pub fn decoded(message: &[u8]) -> io::Result<ProfilesData> {
+    ProfilesData::decode(message).map_err(io::Error::other)
+}
+
+/// Adds the rows of an OpenTelemetry profile.
+pub fn add_profile(
+    writer: &mut TableWriter<'_>,
+    profile: ProfilesData,
+    service: &ServiceOptions,
+) -> io::Result<()> {
+    rows::each_row(profile, service, |row| writer.add(row))
 }

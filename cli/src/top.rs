@@ -132,7 +132,7 @@ pub fn top(file: &Path, question: &Question) -> Result<String, Error> {
     } else if let Some(neighbours) = &neighbours {
         neighbours.print(&mut text, &counted, all, rows);
     } else if let Some(tree) = &tree {
-        tree.print(&mut text, &counted, all, (rows, width(36)));
+        tree.print(&mut text, &counted, all, (rows, width(33)));
     } else {
         let methods = methods(&profile, &samples, question);
         print_methods(&mut text, &counted, &methods, (all, vouch_ms), (rows, question.lines));

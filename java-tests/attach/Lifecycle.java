@@ -70,7 +70,7 @@ public class Lifecycle {
         attach.mustNot("start,stop");
         child.awaitErr("[vouch] more than one of start, stop, dump, status, groups and check");
         attach.mustNot("out=/nowhere/at/all.json");
-        child.awaitErr("[vouch] /nowhere/at/all.json: the folder");
+        child.awaitErr("[vouch] the folder of /nowhere/at/all.json does not exist");
         attach.must("help");
         child.awaitErr("[vouch] Vouch, a sampling profiler");
         attach.must("version");

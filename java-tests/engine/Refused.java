@@ -60,7 +60,7 @@ public class Refused {
             "engine=poll does not work here", "two processors", "try engine=auto");
         // This error is printed together with all other errors in the options.
         Refusal.of(Vm.with("engine=perf,out=/nowhere/at/all.json").noFiles().launcher(refuse, EPERM, "perf_event_open"),
-            "engine=perf does not work here", "/nowhere/at does not exist");
+            "engine=perf does not work here", "the folder of /nowhere/at/all.json does not exist");
     }
 
     private static Run auto(String engine, String... launcher) {

@@ -72,7 +72,7 @@ public class OptionMistakes {
      */
     private static void valuesAndPlacesTogether() {
         refused("intervall=1ms,depth=x,out=/nowhere/at/all/p.json,report=/proc/r.json", "interval?", "whole number",
-            "/nowhere/at/all does not exist", "/proc/r.json: cannot be written");
+            "the folder of /nowhere/at/all/p.json does not exist", "/proc/r.json: cannot be written");
     }
 
     /**
@@ -87,7 +87,7 @@ public class OptionMistakes {
             Check.equal("[vouch] the program runs without a profile (on-error=run)", run.vouchLines().get(run.vouchLines().size() - 1), "last line");
             Check.contains(String.join("\n", run.vouchLines()), wrong.equals("stop") ? "stop, dump" : wrong.split("[=}]")[1].replace("%{", ""), "the mistake");
         }
-        refused("out=/nowhere/at/all/p.json,on-error=stop", "/nowhere/at/all does not exist");
+        refused("out=/nowhere/at/all/p.json,on-error=stop", "the folder of /nowhere/at/all/p.json does not exist");
         refused("on-error=never", "on-error=never: must be one of stop, run");
     }
 

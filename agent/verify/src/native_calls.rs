@@ -82,8 +82,8 @@ impl CallJudge {
                 // A variable may have had another value.
                 let verdict = target.map(|target| self.judge_target(target, callee, code));
                 match verdict {
-                    Some(CallVerdict::Proven | CallVerdict::Plausible(Plausible::TailCall)) => {
-                        CallVerdict::Proven
+                    Some(verdict @ (CallVerdict::Proven | CallVerdict::Plausible(Plausible::TailCall))) => {
+                        verdict
                     }
                     _ => CallVerdict::Plausible(Plausible::Indirect),
                 }

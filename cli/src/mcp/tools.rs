@@ -1,9 +1,10 @@
 //! The tools that an assistant can use: each asks one verb of this command.
 //!
-//! A tool must never write a file or disturb a JVM. Its parameters are those of the verb that
-//! neither write nor change how an answer looks, and they are described once, by the verb itself.
+//! A tool must never write a profile or record. Its parameters are those of the verb that neither
+//! write nor change how an answer looks, and they are described once, by the verb itself.
 
 use std::fmt::Write;
+use std::fs;
 use std::sync::Arc;
 
 use clap::builder::PossibleValue;
@@ -25,6 +26,10 @@ struct Asked {
 /// Options that choose what another tool is for, or how an answer looks.
 const TOP_WITHOUT: &[&str] = &["json", "tree"];
 const TREE_WITHOUT: &[&str] = &["json", "tree", "by", "sort", "callers", "callees"];
+
+/// The parameter that says how many rows a table may have, and its largest value.
+const ROWS: &str = "rows";
+const MAX_ROWS: u64 = 2_000;
 
 /// All tools. To add one, add a row.
 const TOOLS: &[Asked] = &[
@@ -129,13 +134,25 @@ impl Asked {
             let names: Vec<&str> = parameters.iter().map(name).collect();
             return Err(format!("{} has no parameter {unknown}: it has {}", self.name, names.join(", ")));
         }
+        let value = |arg: &Arg| values.get(name(arg)).filter(|value| !value.is_null());
+        if let Some(missing) = parameters.iter().find(|arg| arg.is_required_set() && value(arg).is_none()) {
+            return Err(format!("{} is missing: {} needs it", name(missing), self.name));
+        }
         let mut line = vec!["vouch".to_owned(), self.verb.to_owned()];
         line.extend(self.always.iter().map(|&word| word.to_owned()));
         let mut files = Vec::new();
         for arg in &parameters {
-            let Some(value) = values.get(name(arg)) else { continue };
+            let Some(value) = value(arg) else { continue };
             let texts = texts(value)
                 .ok_or_else(|| format!("{}: {value} is no text, number or list of them", name(arg)))?;
+            if let Some(text) = texts.iter().find(|text| would_block(text)) {
+                return Err(format!("{text} is neither a file nor a folder"));
+            }
+            if name(arg) == ROWS
+                && texts.iter().any(|text| text.parse().is_ok_and(|rows: u64| rows > MAX_ROWS))
+            {
+                return Err(format!("{ROWS}: at most {MAX_ROWS}"));
+            }
             match arg.get_long() {
                 None => files.extend(texts),
                 Some(long) if arg.get_action().takes_values() => {
@@ -160,13 +177,19 @@ fn name(arg: &Arg) -> &str {
     arg.get_long().unwrap_or_else(|| arg.get_id().as_str())
 }
 
+/// True for a pipe, a terminal or another device. To read it could take forever.
+fn would_block(path: &str) -> bool {
+    fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir())
+}
+
 /// Returns a value as the words of a command line.
 fn texts(value: &Value) -> Option<Vec<String>> {
     match value {
         Value::String(text) => Some(vec![text.clone()]),
         Value::Number(_) | Value::Bool(_) => Some(vec![value.to_string()]),
         Value::Array(values) => {
-            let texts: Option<Vec<_>> = values.iter().filter(|one| !one.is_array()).map(texts).collect();
+            let texts: Option<Vec<_>> =
+                values.iter().map(|one| if one.is_array() { None } else { texts(one) }).collect();
             Some(texts?.concat())
         }
         Value::Null | Value::Object(_) => None,
@@ -178,7 +201,7 @@ fn schema(arg: &Arg) -> Value {
     let about = arg.get_long_help().or_else(|| arg.get_help()).map(ToString::to_string);
     let mut one = match arg.get_action() {
         ArgAction::SetTrue | ArgAction::SetFalse => json!({ "type": "boolean" }),
-        _ => json!({ "type": if arg.get_id() == "rows" { "integer" } else { "string" } }),
+        _ => json!({ "type": if name(arg) == ROWS { "integer" } else { "string" } }),
     };
     let mut about = about.unwrap_or_default();
     let choices = if arg.get_action().takes_values() { arg.get_possible_values() } else { Vec::new() };

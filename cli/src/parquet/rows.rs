@@ -9,13 +9,15 @@ use opentelemetry_proto::tonic::profiles::v1development::{
     Location, Profile, ProfilesData, ProfilesDictionary, ResourceProfiles, Sample,
 };
 use parquet::data_type::ByteArray;
-use prost::Message;
 
 use super::columns::{Frame, Origin, Row};
 use super::service::ServiceOptions;
 
 /// A row counts at most about this time. A longer recording has rows for each interval.
 const INTERVAL_NS: u64 = 60_000_000_000;
+
+/// More frames are left out. Vouch writes no such stack, and another file could fill the memory.
+const MAX_FRAMES: usize = 20_000;
 
 /// The attributes of samples that are columns.
 const ATTRIBUTES: [&str; 6] =
@@ -33,13 +35,12 @@ struct Identity {
     attributes: [i32; ATTRIBUTES.len()],
 }
 
-/// Calls `each` with the rows of a `ProfilesData` message.
+/// Calls `each` with the rows of an OpenTelemetry profile.
 pub fn each_row(
-    message: &[u8],
+    data: ProfilesData,
     service: &ServiceOptions,
     mut each: impl FnMut(&Row<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
-    let data = ProfilesData::decode(message).map_err(io::Error::other)?;
     let tables = Tables::new(data.dictionary.unwrap_or_default());
     for resource in &data.resource_profiles {
         let origin = origin(resource, service);
@@ -157,7 +158,7 @@ impl Tables {
             profile.sample_type.map_or(0, |it| it.unit_strindex),
         ]
         .map(|row| at(&self.texts, row).cloned().unwrap_or_else(empty));
-        let intervals = ((profile.duration_nano + INTERVAL_NS / 2) / INTERVAL_NS).max(1);
+        let intervals = (profile.duration_nano.saturating_add(INTERVAL_NS / 2) / INTERVAL_NS).max(1);
         let mut rows = IndexMap::<Identity, (i64, i64)>::new();
         for sample in &profile.samples {
             let identity = self.identity(sample);
@@ -167,15 +168,17 @@ impl Tables {
                 let identity = Identity { interval: interval.min(intervals - 1), ..identity };
                 let sum = rows.entry(identity).or_default();
                 // A sample that has only times counts each of them once.
-                sum.0 += sample.values.get(point).copied().unwrap_or(i64::from(sample.values.is_empty()));
+                let value = sample.values.get(point).copied();
+                sum.0 = sum.0.saturating_add(value.unwrap_or(i64::from(sample.values.is_empty())));
                 sum.1 += 1;
             }
         }
         let end_ns = profile.time_unix_nano.saturating_add(profile.duration_nano);
         for (identity, (value, count)) in rows {
-            let start_ns = profile.time_unix_nano + identity.interval * INTERVAL_NS;
+            let start_ns =
+                profile.time_unix_nano.saturating_add(identity.interval.saturating_mul(INTERVAL_NS));
             let is_last = identity.interval + 1 == intervals;
-            let end_ns = if is_last { end_ns } else { start_ns + INTERVAL_NS };
+            let end_ns = if is_last { end_ns } else { start_ns.saturating_add(INTERVAL_NS) };
             let attribute =
                 |column: usize| Some(self.attribute(*identity.attributes.get(column)?)?.1.clone());
             let [trace_id, span_id] = match at(&self.links, identity.link) {
@@ -184,7 +187,7 @@ impl Tables {
             };
             let locations = at(&self.stacks, identity.stack).map_or(&[][..], Vec::as_slice);
             let frames = locations.iter().filter_map(|row| at(&self.locations, *row));
-            let stack: Vec<&Frame> = frames.flatten().collect();
+            let stack: Vec<&Frame> = frames.flatten().take(MAX_FRAMES).collect();
             each(&Row {
                 origin,
                 times_us: [start_ns, end_ns].map(|ns| i64::try_from(ns / 1000).unwrap_or(i64::MAX)),

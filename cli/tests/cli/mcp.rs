@@ -86,7 +86,11 @@ fn an_answer_is_what_the_verb_prints() {
             json!({ "file": file, "include": ["serve"], "lines": true }),
             vec!["top", "--include=serve", "--lines"],
         ),
-        ("top", json!({ "file": file, "callers": "rest", "lines": false }), vec!["top", "--callers=rest"]),
+        (
+            "top",
+            json!({ "file": file, "callers": "rest", "lines": false, "thread": null }),
+            vec!["top", "--callers=rest"],
+        ),
         ("call_tree", json!({ "file": file }), vec!["top", "--tree"]),
     ];
     for (tool, arguments, line) in calls {
@@ -123,7 +127,11 @@ fn a_mistake_is_an_answer_and_the_next_question_is_answered() {
     let (mut assistant, file) = (Assistant::start(), profile());
     let mistakes = [
         ("top", json!({ "file": "missing.json" }), "missing.json cannot be read"),
-        ("top", json!({}), "<FILE>"),
+        ("top", json!({}), "file is missing: top needs it"),
+        ("top", json!({ "file": "/dev/stdin" }), "/dev/stdin is neither a file nor a folder"),
+        ("top", json!({ "file": file, "include": [["serve"]] }), "include: [[\"serve\"]] is no text"),
+        ("top", json!({ "file": file, "rows": 2001 }), "rows: at most 2000"),
+        ("diff", json!({ "first": file }), "second is missing"),
         ("top", json!({ "file": file, "out": "a.svg" }), "no parameter out: it has file, "),
         ("top", json!({ "file": "--out=a.svg" }), "--out=a.svg cannot be read"),
         ("top", json!({ "file": file, "measure": "time" }), "possible values: cpu, alloc"),

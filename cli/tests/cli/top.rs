@@ -78,14 +78,14 @@ fn a_tree_has_each_method_below_its_caller() {
         let lines = good(&top(&path, arguments));
         lines.into_iter().skip_while(|line| !line.starts_with("total share")).skip(1).collect::<Vec<_>>()
     };
-    let dash = "A line with a dash begins a branch. A line without one is called by the line above it.";
+    let dash = "A dash begins a branch. A line without one is called by the line above it.";
     let all = [
         "20.0 ms 83.3 % - main",
-        "20.0 ms 83.3 % 10.0 % serve",
-        "10.0 ms 41.7 % 60.0 % - again",
-        "4.0 ms 16.7 % 100.0 % again",
-        "8.0 ms 33.3 % 100.0 % - serve",
-        "4.0 ms 16.7 % 100.0 % - [GC]",
+        "20.0 ms 83.3 % 8.3 % serve",
+        "10.0 ms 41.7 % 25.0 % - again",
+        "4.0 ms 16.7 % 16.7 % again",
+        "8.0 ms 33.3 % 33.3 % - serve",
+        "4.0 ms 16.7 % 16.7 % - [GC]",
     ];
     assert_eq!(rows(&["--tree"]), [&all[..], &[dash]].concat());
     // A caller with one callee in the list begins no branch.
@@ -94,9 +94,9 @@ fn a_tree_has_each_method_below_its_caller() {
         [
             "20.0 ms 83.3 % - main",
             all[1],
-            "10.0 ms 41.7 % 60.0 % again",
+            "10.0 ms 41.7 % 25.0 % again",
             dash,
-            "3 more calls: --rows shows more"
+            "3 more rows: --rows shows more"
         ]
     );
     let output = top(&path, &["--tree", "--json"]);
@@ -105,7 +105,7 @@ fn a_tree_has_each_method_below_its_caller() {
     assert_eq!(json!(depths), json!([0, 1, 2, 3, 2, 0]), "{json:#}");
     assert_eq!(
         json["rows"][1],
-        json!({ "name": "serve", "depth": 1, "total_ms": 20.0, "total_share": 10.0 / 12.0, "self_ms": 2.0 })
+        json!({ "name": "serve", "depth": 1, "total_ms": 20.0, "total_share": 10.0 / 12.0, "self_ms": 2.0, "self_share": 1.0 / 12.0 })
     );
     assert_eq!(top(&path, &["--tree", "--sort", "total"]).status.code(), Some(2));
 }
