@@ -69,6 +69,11 @@ impl Class {
         let hidden = readable::is_hidden(signature);
         Self { name: readable::class_name(signature), binary, hidden, source, origin, handle }
     }
+
+    /// True if this is the class with a signature, as in `Lcom/foo/Bar;`.
+    pub fn has_signature(&self, signature: &str) -> bool {
+        *self.binary == *without_hidden_part(readable::binary_name(signature))
+    }
 }
 
 impl Method {

@@ -166,15 +166,25 @@ impl<Kept> Resolver<Kept> {
     /// Adds a method to the table. Its class has a loader that is never collected, so other methods
     /// of the class can still be named when a sample first needs them.
     fn name_method(&self, class: &mut dyn LoadedClass<Kept>, id: MethodId) {
+        let Some(signature) = class.signature() else { return };
         let described = self.table.lock().class_of(id);
+        if described.as_ref().is_some_and(|described| !described.has_signature(&signature)) {
+            // The method was removed by a redefinition. HotSpot gives its id to an internal stub.
+            return;
+        }
         let described = described.or_else(|| {
-            let (signature, ids) = (class.signature()?, class.methods()?);
+            let ids = class.methods()?;
             if readable::is_hidden(&signature) {
                 // It may be unloaded before its loader.
                 self.name_class(class, 0);
                 return None;
             }
             let known = ids.iter().find_map(|id| self.table.lock().class_of(*id));
+            if known.is_none() && ids.iter().any(|id| self.table.lock().current(*id).is_some()) {
+                // An id was that of an unloaded class, so each of this class gets its new method.
+                self.name_class(class, 0);
+                return None;
+            }
             let described = known.unwrap_or_else(|| Arc::new(self.describe(class, &signature)));
             let mut table = self.table.lock();
             table.add_class(&described, &ids);

@@ -201,6 +201,31 @@ fn the_methods_of_a_class_are_named_one_by_one_and_share_the_class() {
 }
 
 #[test]
+fn a_removed_method_is_not_named_by_its_former_class() {
+    let (resolver, mut jvm) = (resolver(), FakeClasses::default());
+    jvm.prepare(&resolver, FakeClass::permanent("LA;", &[(1, "run"), (2, "removed")]), 100);
+    assert_eq!(jvm.named(&resolver, 1, 150).as_deref(), Some("A.run"));
+    // A redefinition removes the method, and HotSpot gives its id to a stub of another class.
+    jvm.loaded.get_mut("LA;").unwrap().methods.pop();
+    let mut stubs = FakeClass::permanent("LStubs;", &[]);
+    stubs.obsolete.push((2, "throwError"));
+    jvm.prepare(&resolver, stubs, 200);
+    assert_eq!(jvm.named(&resolver, 2, 150).as_deref(), Some("Stubs.throwError"));
+    assert!(resolver.has_seen_obsolete());
+}
+
+#[test]
+fn a_permanent_class_may_have_an_id_of_an_unloaded_one() {
+    let (resolver, mut jvm) = (resolver(), FakeClasses::default());
+    jvm.prepare(&resolver, FakeClass::new("LOld;", &[(1, "run")]), 100);
+    assert_eq!(jvm.named(&resolver, 1, 150).as_deref(), Some("Old.run"));
+    jvm.loaded.clear();
+    jvm.prepare(&resolver, FakeClass::permanent("LNew;", &[(1, "walk"), (2, "stop")]), 200);
+    assert_eq!(jvm.named(&resolver, 2, 250).as_deref(), Some("New.stop"));
+    assert_eq!(jvm.named(&resolver, 1, 250).as_deref(), Some("New.walk"));
+}
+
+#[test]
 fn the_jvm_is_not_asked_about_an_unsafe_id() {
     let (resolver, mut jvm) = (resolver(), FakeClasses::default());
     jvm.unsafe_ids.push(0xbad);
