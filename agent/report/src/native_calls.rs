@@ -1,5 +1,6 @@
 //! The report's part about the calls between native frames, which machine code proves or refutes.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -12,7 +13,8 @@ use crate::proof::MAX_LISTED;
 pub struct NativeCallReport {
     /// The number of calls in all samples' stacks, repeated ones included.
     pub checked: u64,
-    /// The number of different calls: return addresses with the function that was called.
+    /// The number of different calls: return addresses with the function that was called. One that
+    /// is seen again after libraries have changed counts again.
     pub distinct: u64,
     pub proven: u64,
     /// The number of calls that nothing contradicts, by the reason why they are not proven.
@@ -46,14 +48,26 @@ pub struct RefutedNativeCall {
     pub callee: String,
 }
 
+impl RefutedNativeCall {
+    fn key(&self) -> [&str; 4] {
+        [&self.caller, &self.return_address, &self.callee, &self.kind]
+    }
+}
+
 impl NativeCallReport {
-    /// Puts the most frequent refuted calls first, and removes those that the report does not list.
+    /// Makes one row of rows for the same refuted call, puts the most frequent first, and removes
+    /// those that the report does not list.
     pub fn sort_refutations(&mut self) {
-        self.refutations.sort_by(|one, other| {
-            let key =
-                |it: &RefutedNativeCall| (it.caller.clone(), it.return_address.clone(), it.callee.clone());
-            other.count.cmp(&one.count).then_with(|| key(one).cmp(&key(other)))
+        self.refutations.sort_by(|one, other| one.key().cmp(&other.key()));
+        self.refutations.dedup_by(|next, kept| {
+            let is_same = next.key() == kept.key();
+            if is_same {
+                kept.count += next.count;
+            }
+            is_same
         });
+        // The order of equal counts stays that of the keys.
+        self.refutations.sort_by_key(|it| Reverse(it.count));
         self.refutations.truncate(MAX_LISTED);
     }
 }

@@ -19,7 +19,7 @@ use std::ops::Range;
 
 use foldhash::HashMap;
 
-use call::{Call, calls_before};
+use call::{Call, Calls, calls_before};
 use exits::Exits;
 
 pub use code::NativeCode;
@@ -64,9 +64,15 @@ impl CallJudge {
         else {
             return CallVerdict::Unjudged;
         };
-        // Several readings of the bytes are possible only where no function begins before them.
-        let best = calls.iter().map(|call| self.judge_call(*call, &function, code)).min_by_key(rank);
-        match best.unwrap_or(CallVerdict::Refuted(RefutedCall::NoCall)) {
+        let verdict = match calls {
+            // Several readings of the bytes are possible only where no function begins before them.
+            Calls::Known(calls) => {
+                calls.iter().map(|call| self.judge_call(*call, &function, code)).min_by_key(rank)
+            }
+            Calls::Hidden => Some(CallVerdict::Plausible(Plausible::UnknownCode)),
+            Calls::None => None,
+        };
+        match verdict.unwrap_or(CallVerdict::Refuted(RefutedCall::NoCall)) {
             CallVerdict::Refuted(_) if is_signal_return(return_address, callee, code) => {
                 CallVerdict::Plausible(Plausible::SignalFrame)
             }
@@ -103,17 +109,20 @@ impl CallJudge {
         let mut unclear = None;
         let mut add = |why| unclear = Some(unclear.map_or(why, |known: Plausible| known.max(why)));
         while let Some(jump) = next.pop_front() {
-            let (address, is_stub) = through_stubs(jump, code);
-            if is_stub && code.is_loader(callee.start) {
+            let way = through_stubs(jump, callee, code);
+            if way.has_stub && code.is_loader(callee.start) {
                 add(Plausible::LazyBinding);
             }
-            let Some(function) = address.and_then(|address| code.function(address)) else {
+            if way.has_variable {
+                add(Plausible::IndirectTailCall);
+            }
+            let Some(function) = way.end.and_then(|address| code.function(address)) else {
                 add(Plausible::UnknownTarget);
                 continue;
             };
-            if function.start == callee.start || callee.contains(&jump) {
-                let is_first = seen.is_empty();
-                return if is_first {
+            if function.start == callee.start {
+                let is_called = seen.is_empty() && !way.has_variable;
+                return if is_called {
                     CallVerdict::Proven
                 } else {
                     CallVerdict::Plausible(Plausible::TailCall)
@@ -155,27 +164,45 @@ fn rank(verdict: &CallVerdict) -> u8 {
     }
 }
 
-/// Returns the function that a jump to an address reaches, and whether it goes through a stub of
-/// the procedure linkage table.
-fn through_stubs(mut address: usize, code: &impl NativeCode) -> (Option<usize>, bool) {
-    for stubs in 0..MAX_STUBS {
-        match call::stub_slot(address, code) {
-            None => return (Some(address), stubs > 0),
-            Some(slot) => match code.word(slot) {
-                Some(target) => address = target,
-                None => return (None, true),
-            },
+/// Where a jump to an address leads.
+#[derive(Default)]
+struct Way {
+    /// The address after all stubs, or `None` if that is not known.
+    end: Option<usize>,
+    /// True if it goes through a stub of the procedure linkage table.
+    has_stub: bool,
+    /// True if it goes through another function that jumps by a variable alone. The variable may
+    /// have had another value.
+    has_variable: bool,
+}
+
+/// Follows a jump through stubs, to the callee if it passes it.
+fn through_stubs(mut address: usize, callee: &Range<usize>, code: &mut impl NativeCode) -> Way {
+    let mut way = Way::default();
+    for _ in 0..MAX_STUBS {
+        let slot = if callee.contains(&address) { None } else { call::stub_slot(address, code) };
+        let Some(slot) = slot else { return Way { end: Some(address), ..way } };
+        if code.is_in_linkage_table(address) {
+            way.has_stub = true;
+        } else {
+            way.has_variable = true;
+        }
+        match code.word(slot) {
+            Some(target) => address = target,
+            None => return way,
         }
     }
-    (None, true)
+    way
 }
 
 /// True if a signal's handler returns to this address, or the callee is the code to which it does.
 fn is_signal_return(return_address: usize, callee: usize, code: &impl NativeCode) -> bool {
     /// `mov $15, %rax; syscall`, which is `rt_sigreturn`. Debuggers look for these bytes, too.
     const SIGNAL_RETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
-    // The callee's address is that before its return address.
-    [return_address, callee.wrapping_add(1), callee].iter().any(|at| {
+    /// Where the second instruction begins.
+    const SECOND: usize = 7;
+    // The callee's address is that before its return address, or where the thread is.
+    [return_address, callee.wrapping_add(1), callee, callee.wrapping_sub(SECOND)].iter().any(|at| {
         let mut bytes = [0; SIGNAL_RETURN.len()];
         code.read(*at, &mut bytes) == bytes.len() && bytes == SIGNAL_RETURN
     })

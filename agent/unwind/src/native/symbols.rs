@@ -28,6 +28,9 @@ use crate::native::libraries::{ElfReader, Library, read_file};
 /// The longest name of a function that is kept, in bytes. Names of templates may be much longer.
 const MAX_NAME_BYTES: usize = 256;
 
+/// The sections that linkers write stubs into.
+const LINKAGE_TABLES: [&str; 3] = [".plt", ".plt.sec", ".plt.got"];
+
 /// The functions of a library, by address in its file.
 #[derive(Debug, Default)]
 struct SymbolTable {
@@ -39,6 +42,8 @@ struct SymbolTable {
     names: String,
     /// Where functions begin by the unwind table or by their symbols, sorted.
     begins: Vec<u64>,
+    /// The sections with the stubs of the procedure linkage table.
+    linkage_tables: Vec<Range<u64>>,
     /// True if the file has been stripped, so that an address in no symbol is in such a function.
     is_stripped: bool,
 }
@@ -112,6 +117,14 @@ impl Symbols {
         Some(begin.filter(|begin| code.contains(begin))?..end.map_or(code.end, |end| end.min(code.end)))
     }
 
+    /// True if the address is in a procedure linkage table.
+    pub fn is_in_linkage_table(&mut self, address: usize) -> bool {
+        self.table(address).is_some_and(|(_, table)| {
+            let in_file = (address as u64).wrapping_sub(table.bias);
+            table.linkage_tables.iter().any(|section| section.contains(&in_file))
+        })
+    }
+
     /// Returns the name of the library's file at an address, and the offset from its beginning.
     pub fn offset(&self, address: usize) -> Option<(&str, usize)> {
         let library = library_at(&self.libraries, address)?;
@@ -142,8 +155,8 @@ impl SymbolTable {
         let mut table = read.table;
         if let Some(separate) = debug.and_then(|path| read_file(&path, SymbolReader(library))) {
             // Only the loaded file has the segments by which the bias is found.
-            let begins = table.begins;
-            table = Self { bias: table.bias, is_stripped: false, ..separate.table };
+            let Self { begins, linkage_tables, bias, .. } = table;
+            table = Self { bias, linkage_tables, is_stripped: false, ..separate.table };
             table.begins.extend(begins);
             table.sort_begins();
         }
@@ -242,6 +255,10 @@ impl ElfReader for SymbolReader<'_> {
         }
         table.finish();
         table.is_stripped = file.symbols().next().is_none();
+        let sections = LINKAGE_TABLES.iter().filter_map(|name| file.section_by_name(name));
+        table.linkage_tables = sections
+            .map(|section| section.address()..section.address().saturating_add(section.size()))
+            .collect();
         let starts = file.section_by_name(".eh_frame_hdr").and_then(|it| function_starts(&it));
         table.begins = starts.unwrap_or_default();
         table.begins.extend(table.functions.iter().map(|function| function.begin));

@@ -174,7 +174,8 @@ fn is_comparison(instruction: &iced_x86::Instruction) -> bool {
 
 /// True if the only memory that a `mov` can read is the klass field of an object's header.
 fn loads_class(instruction: &iced_x86::Instruction) -> bool {
-    if instruction.mnemonic() != Mnemonic::Mov {
+    // A 64-bit constant is no memory, although the decoder keeps its upper half as a displacement.
+    if instruction.mnemonic() != Mnemonic::Mov || instruction.op1_kind() != iced_x86::OpKind::Memory {
         return false;
     }
     let is_other = [Register::RSP, Register::R15].contains(&instruction.memory_base());

@@ -55,15 +55,31 @@ pub fn decoder(bytes: &[u8], address: usize) -> Decoder<'_> {
     Decoder::with_ip(64, bytes, address as u64, DecoderOptions::NONE)
 }
 
-/// Returns the calls that may end at an address. It is one or none if the instructions of its
-/// function are clear. The result is `None` if the code is not readable.
-pub fn calls_before(return_address: usize, code: &mut impl NativeCode) -> Option<Vec<Call>> {
-    let found = match before(return_address, code)? {
-        Before::Instruction(instruction) => Call::read(&instruction).into_iter().collect(),
-        Before::Inside => Vec::new(),
-        Before::Unclear => guesses(return_address, code)?.iter().filter_map(Call::read).collect(),
+/// What may be called before an address.
+pub enum Calls {
+    /// One of these: just one if the instructions of the function are clear.
+    Known(Vec<Call>),
+    /// A call ends at the address, and the function's instructions do not have it. Data among them
+    /// can hide it.
+    Hidden,
+    None,
+}
+
+/// Finds the calls that may end at an address. The result is `None` if the code is not readable.
+pub fn calls_before(return_address: usize, code: &mut impl NativeCode) -> Option<Calls> {
+    let call = match before(return_address, code)? {
+        Before::Instruction(instruction) => Call::read(&instruction),
+        Before::Inside => None,
+        Before::Unclear => {
+            let calls: Vec<Call> = guesses(return_address, code)?.iter().filter_map(Call::read).collect();
+            return Some(if calls.is_empty() { Calls::None } else { Calls::Known(calls) });
+        }
     };
-    Some(found)
+    if let Some(call) = call {
+        return Some(Calls::Known(vec![call]));
+    }
+    let is_hidden = guesses(return_address, code)?.iter().any(|it| Call::read(it).is_some());
+    Some(if is_hidden { Calls::Hidden } else { Calls::None })
 }
 
 /// What is before an address.
@@ -95,9 +111,11 @@ fn before(address: usize, code: &mut impl NativeCode) -> Option<Before> {
     Some(Before::Instruction(instruction))
 }
 
-/// Returns the instructions that end at an address, whatever is before them.
-fn guesses(address: usize, code: &impl NativeCode) -> Option<Vec<Instruction>> {
-    let bytes = bytes(address.checked_sub(MAX_INSTRUCTION_BYTES)?..address, code)?;
+/// Returns the instructions of a function that end at an address, whatever is before them.
+fn guesses(address: usize, code: &mut impl NativeCode) -> Option<Vec<Instruction>> {
+    let function = code.function(address.checked_sub(1)?)?;
+    let from = function.start.max(address.saturating_sub(MAX_INSTRUCTION_BYTES));
+    let bytes = bytes(from..address, code)?;
     let found = (0..bytes.len()).filter_map(|from| {
         let rest = &bytes[from..];
         let instruction = decoder(rest, address - rest.len()).decode();

@@ -11,6 +11,10 @@ pub trait NativeCode {
     /// instruction. `None` if the address is in no library.
     fn function(&mut self, address: usize) -> Option<Range<usize>>;
 
+    /// True if the address is in a procedure linkage table. Its stubs jump by words that change
+    /// at most once, when the loader finds the function.
+    fn is_in_linkage_table(&mut self, address: usize) -> bool;
+
     /// True if the address is in the dynamic loader.
     fn is_loader(&self, address: usize) -> bool;
 

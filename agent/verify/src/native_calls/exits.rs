@@ -36,7 +36,7 @@ impl Exits {
                 exits.unclear = Some(Plausible::UnknownCode);
                 break;
             }
-            exits.add(&instruction, &last, code);
+            exits.add(&instruction, &last, &function, code);
             if !is_padding(&instruction) {
                 if last.len() == TABLE_INSTRUCTIONS {
                     last.remove(0);
@@ -53,19 +53,28 @@ impl Exits {
         exits.jumps.retain(|jump| !function.contains(jump));
         exits.jumps.sort_unstable();
         exits.jumps.dedup();
+        exits.jumps.shrink_to_fit();
         exits
     }
 
-    fn add(&mut self, instruction: &Instruction, before: &[Instruction], code: &impl NativeCode) {
+    fn add(
+        &mut self,
+        instruction: &Instruction,
+        before: &[Instruction],
+        function: &Range<usize>,
+        code: &impl NativeCode,
+    ) {
         match instruction.flow_control() {
             FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch => {
                 self.jumps.extend(near_target(instruction));
             }
-            FlowControl::IndirectBranch if !is_by_table(instruction, before) => {
-                match slot(instruction).and_then(|slot| code.word(slot)) {
-                    Some(target) => self.jumps.push(target),
-                    None => self.unclear = Some(Plausible::IndirectTailCall),
-                }
+            FlowControl::IndirectBranch if !is_switch(instruction, before, function, code) => {
+                // A variable may have had another value.
+                self.jumps.extend(slot(instruction).and_then(|slot| code.word(slot)));
+                self.unclear = Some(Plausible::IndirectTailCall);
+            }
+            FlowControl::Return if before.last().is_some_and(sets_return_address) => {
+                self.unclear = Some(Plausible::IndirectTailCall);
             }
             _ => {}
         }
@@ -76,20 +85,48 @@ fn is_padding(instruction: &Instruction) -> bool {
     matches!(instruction.mnemonic(), Mnemonic::Nop | Mnemonic::Int3)
 }
 
+/// True if the `ret` after this instruction jumps to what the instruction has written. Compilers
+/// write indirect jumps so, against attacks by speculative execution (retpolines).
+fn sets_return_address(instruction: &Instruction) -> bool {
+    match instruction.mnemonic() {
+        Mnemonic::Push => true,
+        Mnemonic::Mov => {
+            instruction.op0_kind() == OpKind::Memory
+                && instruction.memory_base() == Register::RSP
+                && instruction.memory_displacement64() == 0
+        }
+        _ => false,
+    }
+}
+
 /// True if a jump is that of a `switch`, which stays in its function: compilers mark it by
-/// `notrack`, or read the address, or an offset that they add, from a table.
-fn is_by_table(jump: &Instruction, before: &[Instruction]) -> bool {
+/// `notrack`, add an offset from a table, or read the address from a table.
+fn is_switch(
+    jump: &Instruction,
+    before: &[Instruction],
+    function: &Range<usize>,
+    code: &impl NativeCode,
+) -> bool {
     if jump.segment_prefix() == Register::DS {
         return true;
     }
+    // Functions may be called by a table of pointers, too, so the table's first entry decides.
+    let reads_own_address = |it: &Instruction| {
+        it.memory_index() != Register::None
+            && it.memory_base() == Register::None
+            && usize::try_from(it.memory_displacement64())
+                .ok()
+                .and_then(|table| code.word(table))
+                .is_some_and(|entry| function.contains(&entry))
+    };
     if jump.op0_kind() == OpKind::Memory {
-        return jump.memory_index() != Register::None;
+        return reads_own_address(jump);
     }
     let register = jump.op0_register();
     let writes = |it: &&Instruction| it.op0_kind() == OpKind::Register && it.op0_register() == register;
     before.iter().rev().find(writes).is_some_and(|it| match it.mnemonic() {
         Mnemonic::Add => it.op1_kind() == OpKind::Register,
-        Mnemonic::Mov => it.op1_kind() == OpKind::Memory && it.memory_index() != Register::None,
+        Mnemonic::Mov => it.op1_kind() == OpKind::Memory && reads_own_address(it),
         _ => false,
     })
 }

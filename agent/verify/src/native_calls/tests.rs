@@ -8,6 +8,7 @@ struct Code {
     bytes: Vec<u8>,
     begins: Vec<usize>,
     loader: Range<usize>,
+    linkage_table: Range<usize>,
 }
 
 const BASE: usize = 0x1000;
@@ -28,7 +29,7 @@ impl Code {
             bytes.extend_from_slice(function);
             bytes.resize(bytes.len().next_multiple_of(SIZE), 0xcc);
         }
-        Self { bytes, begins: (0..functions.len()).map(at).collect(), loader: 0..0 }
+        Self { bytes, begins: (0..functions.len()).map(at).collect(), loader: 0..0, linkage_table: 0..0 }
     }
 }
 
@@ -45,6 +46,10 @@ impl NativeCode for Code {
         let after = self.begins.partition_point(|begin| *begin <= address);
         let begin = *self.begins.get(after.checked_sub(1)?)?;
         (address < end).then(|| begin..self.begins.get(after).copied().unwrap_or(end))
+    }
+
+    fn is_in_linkage_table(&mut self, address: usize) -> bool {
+        self.linkage_table.contains(&address)
     }
 
     fn is_loader(&self, address: usize) -> bool {
@@ -130,6 +135,12 @@ fn a_call_goes_through_stubs_and_slots() {
     let plain = by_slot(JUMP_BY_SLOT, at(1), at(4));
     for stub in [endbr, plain] {
         let mut code = Code::new(&[&call(at(0), at(1)), &stub, &[RET], &[RET], &pointer(2)]);
+        // It may be a function that jumps by a variable.
+        let anywhere = CallVerdict::Plausible(Plausible::IndirectTailCall);
+        assert_eq!(judge(&mut code, at(0) + 5, at(2)), CallVerdict::Plausible(Plausible::TailCall));
+        assert_eq!(judge(&mut code, at(0) + 5, at(3)), anywhere);
+        code.linkage_table = at(1)..at(2);
+        assert_eq!(judge(&mut code, at(0) + 5, at(1)), CallVerdict::Proven, "the stub itself");
         assert_eq!(judge(&mut code, at(0) + 5, at(2)), CallVerdict::Proven);
         assert_eq!(judge(&mut code, at(0) + 5, at(3)), refuted_target(at(1)));
         code.loader = at(3)..at(4);
@@ -145,6 +156,7 @@ fn a_call_goes_through_stubs_and_slots() {
 fn an_unbound_stub_is_not_followed() {
     let stub = by_slot(JUMP_BY_SLOT, at(1), at(3));
     let mut code = Code::new(&[&call(at(0), at(1)), &stub, &[RET], &[0; 8]]);
+    code.linkage_table = at(1)..at(2);
     assert_eq!(judge(&mut code, at(0) + 5, at(2)), CallVerdict::Plausible(Plausible::UnknownTarget));
 }
 
@@ -171,10 +183,11 @@ fn a_function_may_run_on_into_the_next_one() {
 
 #[test]
 fn an_indirect_jump_may_lead_anywhere_but_that_of_a_switch_does_not() {
-    let verdict = |called: &[u8]| {
-        let mut code = Code::new(&[&call(at(0), at(1)), called, &[RET]]);
+    let by_table = |called: &[u8], entry: usize| {
+        let mut code = Code::new(&[&call(at(0), at(1)), called, &[RET], &entry.to_le_bytes()]);
         judge(&mut code, at(0) + 5, at(2))
     };
+    let verdict = |called: &[u8]| by_table(called, 0);
     let anywhere = CallVerdict::Plausible(Plausible::IndirectTailCall);
     // mov 8(%rdi), %rax; jmp *%rax, and jmp *0x28(%rax).
     assert_eq!(verdict(&[0x48, 0x8b, 0x47, 0x08, 0xff, 0xe0]), anywhere);
@@ -182,9 +195,22 @@ fn an_indirect_jump_may_lead_anywhere_but_that_of_a_switch_does_not() {
     // movslq (%rdx,%rdi,4), %rax; add %rdx, %rax; jmp *%rax.
     let table = [0x48, 0x63, 0x04, 0xba, 0x48, 0x01, 0xd0, 0xff, 0xe0];
     assert_eq!(verdict(&table), refuted_target(at(1)));
-    // notrack jmp *%rax, and jmp *0(,%rdi,8).
+    // notrack jmp *%rax.
     assert_eq!(verdict(&[0x3e, 0xff, 0xe0]), refuted_target(at(1)));
-    assert_eq!(verdict(&[0xff, 0x24, 0xfd, 0, 0x10, 0, 0]), refuted_target(at(1)));
+    // jmp *table(,%rdi,8), and mov table(,%rdi,8), %rax; jmp *%rax: to the function, or to others.
+    let table = u32::try_from(at(3)).unwrap().to_le_bytes();
+    let jump = [&[0xff, 0x24, 0xfd][..], &table].concat();
+    let load = [&[0x48, 0x8b, 0x04, 0xfd][..], &table, &[0xff, 0xe0]].concat();
+    for called in [&jump, &load] {
+        assert_eq!(by_table(called, at(1) + 3), refuted_target(at(1)));
+        assert_eq!(by_table(called, at(2)), anywhere);
+    }
+    // lea table(%rip), %rdx; jmp *(%rdx,%rax,8), and a push before a jump by a variable.
+    assert_eq!(verdict(&[0x48, 0x8d, 0x15, 0x39, 0, 0, 0, 0xff, 0x24, 0xc2]), anywhere);
+    assert_eq!(by_table(&[&[0x55][..], &by_slot(JUMP_BY_SLOT, at(1) + 1, at(3))].concat(), at(0)), anywhere);
+    // call 1f; pause; 1: mov %rax, (%rsp); ret, and push %rax; ret.
+    assert_eq!(verdict(&[0xe8, 2, 0, 0, 0, 0xf3, 0x90, 0x48, 0x89, 0x04, 0x24, RET]), anywhere);
+    assert_eq!(verdict(&[0x50, RET]), anywhere);
 }
 
 #[test]
@@ -202,12 +228,21 @@ fn bytes_that_are_no_instructions_refute_nothing_that_may_be_a_call() {
 }
 
 #[test]
+fn data_among_instructions_may_hide_a_call() {
+    // jmp +2; two bytes of data, which look like the beginning of `movabs`; the call.
+    let caller = [&[0xeb, 2, 0x48, 0xb8][..], &call(at(0) + 4, at(1)), &[RET]].concat();
+    let mut code = Code::new(&[&caller, &[RET]]);
+    assert_eq!(judge(&mut code, at(0) + 9, at(1)), CallVerdict::Plausible(Plausible::UnknownCode));
+}
+
+#[test]
 fn a_signal_frame_explains_both_of_its_calls() {
     let signal_return = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
     let mut code = Code::new(&[&[0x55, 0x55, RET], &signal_return, &[RET]]);
     let signal = CallVerdict::Plausible(Plausible::SignalFrame);
     assert_eq!(judge(&mut code, at(1), at(2)), signal, "the handler");
     assert_eq!(judge(&mut code, at(0) + 1, at(1)), signal, "the interrupted function");
+    assert_eq!(judge(&mut code, at(0) + 1, at(1) + 7), signal, "in the system call");
     assert_eq!(judge(&mut code, at(0) + 1, at(2)), CallVerdict::Refuted(RefutedCall::NoCall));
 }
 
@@ -224,7 +259,8 @@ fn any_bytes_end_in_a_verdict() {
     let mut rng = fastrand::Rng::with_seed(7);
     for _ in 0..2_000 {
         let bytes: Vec<u8> = (0..4 * SIZE).map(|_| rng.u8(..)).collect();
-        let mut code = Code { bytes, begins: (0..4).map(at).collect(), loader: 0..0 };
+        let mut code =
+            Code { bytes, begins: (0..4).map(at).collect(), loader: 0..0, linkage_table: at(3)..at(4) };
         let (return_address, callee) = (at(0) + rng.usize(..5 * SIZE), at(0) + rng.usize(..5 * SIZE));
         judge(&mut code, return_address, callee);
         instruction_before(return_address, &mut code);

@@ -39,6 +39,10 @@ impl NativeCode for LoadedCode<'_> {
         self.0.function(address)
     }
 
+    fn is_in_linkage_table(&mut self, address: usize) -> bool {
+        self.0.is_in_linkage_table(address)
+    }
+
     fn is_loader(&self, address: usize) -> bool {
         // Such as `ld-linux-x86-64.so.2` or `ld-musl-x86_64.so.1`.
         self.0.offset(address).is_some_and(|(name, _)| name.starts_with("ld-"))
@@ -221,6 +225,15 @@ mod tests {
         calls.forget();
         assert!(calls.report() == before, "{} of {}", calls.report().checked, before.checked);
         assert!(before.refutations.iter().all(|refuted| refuted.count == 1));
+        let (mut again, mut symbols) = (NativeCalls::default(), self::symbols());
+        for _ in 0..2 {
+            judged(&mut again, &mut symbols, begin(callee));
+            again.forget();
+        }
+        let rows = again.report().refutations;
+        assert_eq!(rows.len(), before.refutations.len(), "a call that is judged again has the same row");
+        assert!(rows.iter().all(|refuted| refuted.count == 2));
+        let mut symbols = Symbols::default();
         calls.judge(Some(begin(caller) + 1), (Some(begin(callee)), begin(callee)), &mut symbols);
         calls.judge(None, (Some(begin(callee)), begin(callee)), &mut symbols);
         calls.judge(Some(begin(caller) + 1), (None, 7), &mut symbols);
